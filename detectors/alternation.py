@@ -1,0 +1,81 @@
+"""Alternation: a block of 2 to 8 calls that repeats with equal results (A, B, A, B …).
+
+One counter per period is enough: how many calls in a row equalled the call that many places before. A block counts at
+its smallest period only, so that A-B is not taken for A-B-A-B.
+"""
+
+from collections.abc import Iterator
+
+from detectors.call import Call
+from detectors.canonical import digest
+from detectors.findings import Finding, level_of
+from detectors.limits import Limits
+from detectors.state import Cycle, Recent, SessionState
+
+NAME = "alternation"
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Count the call into each period and yield what limits it reaches; `state.recent` ends with this call."""
+    recent = state.recent
+    for period in range(2, limits.alternation.max_period + 1):
+        cycle = state.cycles[period - 2]
+        if not call.key or len(recent) <= period or recent[-1 - period].key != call.key:
+            cycle.run = 0
+            continue
+        cycle.run += 1
+        if cycle.run == 1:
+            cycle.since_ms, cycle.mark = recent[-1 - period].mark.at_ms, recent[-2].mark
+        laps = cycle.run // period + 1
+        if laps > 1 and not _has_smaller_period(state, period):
+            yield from _judge(recent[-period:], cycle, laps, limits)
+
+
+def _has_smaller_period(state: SessionState, period: int) -> bool:
+    """Tell whether the latest block is itself a repetition of a shorter one."""
+    if _equal_tail(state.recent, period) >= period:
+        return True
+    return any(
+        period % divisor == 0 and state.cycles[divisor - 2].run >= period - divisor for divisor in range(2, period)
+    )
+
+
+def _equal_tail(recent: list[Recent], most: int) -> int:
+    """Count the equal calls at the end, up to ``most``."""
+    count = 1
+    while count < most and recent[-1 - count].key == recent[-1].key:
+        count += 1
+    return count
+
+
+def _judge(block: list[Recent], cycle: Cycle, laps: int, limits: Limits) -> Iterator[Finding]:
+    factor = limits.decision.poller_factor if any(seen.polls for seen in block) else 1
+    if all(seen.recorded for seen in block):
+        warn, terminate = limits.alternation.warn * factor, limits.alternation.terminate * factor
+        level = level_of(laps, warn, terminate)
+        limit, value = f"alternation.{level}", terminate if level == "terminate" else warn
+    else:
+        limit, value = "alternation.unrecorded_warn", limits.alternation.unrecorded_warn * factor
+        level = "warn" if laps >= value else None
+    if level is None:
+        return
+    start = min(range(len(block)), key=lambda place: _rotated(block, place))
+    members = _rotated(block, start)
+    yield Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest("cycle", *members),
+        members=members,
+        count=laps,
+        limit=limit,
+        value=value,
+        since_ms=cycle.since_ms,
+        mark=cycle.mark,
+        what=f"a block of {len(block)} calls with equal results {laps} times over",
+        calls=tuple(seen.text for seen in block[start:] + block[:start]),
+    )
+
+
+def _rotated(block: list[Recent], start: int) -> tuple[int, ...]:
+    """Return the block's actions from ``start`` on; the smallest rotation names the cycle wherever it was cut."""
+    return tuple(seen.action for seen in block[start:] + block[:start])

@@ -1,0 +1,53 @@
+"""When two sets of arguments are the same: one canonical form, and digests of it.
+
+Key order, ``1.0`` for ``1``, null for absent, a trailing slash and surrounding white space make no difference; label
+arguments are left out. The form is for comparing only and is never shown.
+"""
+
+from collections.abc import Collection
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+_MAX_EXACT_FLOAT = 2**53
+_MAX_INT = 2**63 - 1
+
+
+def digest(*parts: bytes | str | int) -> int:
+    """Return a 64-bit digest of the parts, kept apart from each other; stable across processes and versions."""
+    hashed = blake2b(digest_size=8)
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
+        hashed.update(len(data).to_bytes(8, "little"))
+        hashed.update(data)
+    return int.from_bytes(hashed.digest(), "little")
+
+
+def canonical_arguments(arguments: Any, labels: Collection[str] = ()) -> bytes:
+    """Return the canonical form of a call's arguments (any JSON value) without the top-level ``labels``."""
+    if isinstance(arguments, dict) and labels:
+        arguments = {key: value for key, value in arguments.items() if key not in labels}
+    return orjson.dumps(_canonical(arguments), option=orjson.OPT_SORT_KEYS)
+
+
+def _canonical(value: Any) -> Any:
+    """Return a JSON value with every spelling of one meaning folded into one."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT_FLOAT:
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_INT:
+        return f"int:{value}"
+    return value
+
+
+def _text(value: str) -> str:
+    stripped = value.strip()
+    if stripped.endswith("/") and len(stripped) > 1 and not any(map(str.isspace, stripped)):
+        stripped = stripped.rstrip("/") or "/"
+    return stripped if stripped.isascii() else stripped.encode("utf-8", "replace").decode()

@@ -1,0 +1,202 @@
+"""The one place where findings become alerts.
+
+A loop is known by its fingerprint and by the actions it is made of. It is alerted once per level, warned again at a
+multiple of the count, terminated only after its own warning, and counted as broken after a quiet stretch.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from hashlib import blake2b
+
+from detectors.canonical import digest
+from detectors.excerpt import excerpt
+from detectors.findings import Finding
+from detectors.guidance import guidance
+from detectors.limits import Limits
+from detectors.state import MAX_LOOPS, Loop, Recent, SessionState
+from schemas.outputs import Alert, Evidence, Level, LimitReached
+
+NOTICE, WARN, TERMINATE = 1, 2, 3
+TOKENS_PER_CALL = 1_000
+"""Estimate of what a needless call costs where no usage was sent (analysis-loop guide)."""
+
+MAX_MEMBERS = 16
+_MAX_EVENT_IDS = 12
+
+
+def decide(state: SessionState, findings: Iterable[Finding], event_id: str, limits: Limits) -> list[Alert]:
+    """Return the alerts that the current call brings about, recoveries first.
+
+    Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
+    """
+    seq = state.calls - 1
+    alerts = []
+    ranked = sorted(findings, key=lambda finding: (finding.level != "terminate", finding.weak))
+    kinds: dict[int, set[str]] = {}
+    for finding in ranked:
+        kinds.setdefault(_loop(state, finding, seq).fingerprint, set()).add(finding.detector)
+    for finding in ranked:
+        loop = _loop(state, finding, seq)
+        level = _due(loop, finding, corroborated=len(kinds[loop.fingerprint]) > 1, limits=limits)
+        loop.last_seq = seq
+        if finding.detector == loop.detector:
+            loop.count = max(loop.count, float(finding.count))
+        if level is not None:
+            alerts.append(_alert(state, loop, finding, level, event_id=event_id, limits=limits))
+    return [*_recoveries(state, event_id, limits), *alerts]
+
+
+def dismiss(state: SessionState, alert_id: str) -> None:
+    """A person marked this alert as wrong: its loop is not alerted again in this session."""
+    wanted = digest("alert", alert_id)
+    for loop in state.loops:
+        if loop.alert == wanted:
+            loop.level = TERMINATE
+
+
+def _loop(state: SessionState, finding: Finding, seq: int) -> Loop:
+    """Return the loop that a finding speaks of, a new one when none under watch is it.
+
+    It is the same when the fingerprints agree, when its actions are among those of a loop seen in the latest calls, or
+    the other way round: three detectors that see one loop must not make three.
+    """
+    members = set(finding.members)
+    for loop in state.loops:
+        if loop.fingerprint == finding.fingerprint:
+            return loop
+    for loop in state.loops:
+        known = set(loop.members)
+        if seq - loop.last_seq <= len(known | members) and (members <= known or known <= members):
+            loop.members = sorted(known | members)[:MAX_MEMBERS]
+            return loop
+    if len(state.loops) >= MAX_LOOPS:
+        state.loops.remove(min(state.loops, key=lambda loop: (loop.level, loop.last_seq)))
+    loop = Loop(
+        fingerprint=finding.fingerprint,
+        detector=finding.detector,
+        members=list(finding.members[:MAX_MEMBERS]),
+        level=0,
+        count=float(finding.count),
+        next_warn=0.0,
+        last_seq=seq,
+        since_ms=finding.since_ms,
+        mark=finding.mark,
+    )
+    state.loops.append(loop)
+    return loop
+
+
+def _due(loop: Loop, finding: Finding, *, corroborated: bool, limits: Limits) -> Level | None:
+    """Return the level to alert now, None when everything was said."""
+    if loop.level >= TERMINATE:
+        return None
+    if loop.level < WARN:
+        loop.level, loop.next_warn = WARN, finding.count * limits.decision.repeat_factor
+        return "warn"
+    if finding.level == "terminate" and (corroborated or not finding.weak):
+        loop.level = TERMINATE
+        return "terminate"
+    if finding.detector == loop.detector and finding.count >= loop.next_warn:
+        loop.next_warn = finding.count * limits.decision.repeat_factor
+        return "warn"
+    return None
+
+
+def _recoveries(state: SessionState, event_id: str, limits: Limits) -> list[Alert]:
+    """Let go of loops not seen for a quiet stretch; those that were warned about are reported as recovered once."""
+    seq = state.calls - 1
+    gone = [loop for loop in state.loops if seq - loop.last_seq > limits.decision.rearm_after]
+    alerts = []
+    for loop in gone:
+        state.loops.remove(loop)
+        if loop.level == WARN:
+            alerts.append(_recovered(state, loop, seq - loop.last_seq, event_id, limits))
+    return alerts
+
+
+def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, event_id: str, limits: Limits) -> Alert:
+    reached = LimitReached(name=finding.limit, value=finding.value, layer=limits.layer(finding.limit))
+    error = excerpt(finding.error, limits.decision.excerpt_chars)
+    spent = state.now
+    alert = Alert(
+        alert_id=_alert_id(state, loop, level, event_id),
+        level=level,
+        mode=limits.mode,
+        detector=finding.detector,
+        loop_id=f"{loop.fingerprint:016x}",
+        session_id=state.session_id,
+        task_id=_task_id(state),
+        agent=state.agent,
+        task=state.task,
+        seq=state.calls - 1,
+        occurred_at=_instant(state.last_ms),
+        first_seen=_instant(loop.since_ms),
+        count=finding.count,
+        limits=(reached,),
+        evidence=Evidence(
+            event_ids=tuple(seen.event_id for seen in state.recent[-_MAX_EVENT_IDS:] if _is_part(seen, finding)),
+            calls=finding.calls,
+            error=error or None,
+            weak=finding.from_text,
+        ),
+        reasoning=_reasoning(finding, reached, error),
+        guidance=guidance(finding, error),
+        tokens_wasted=(
+            spent.tokens - loop.mark.tokens if state.metered else (spent.calls - loop.mark.calls) * TOKENS_PER_CALL
+        ),
+        cost_wasted=round(spent.cost - loop.mark.cost, 6) if state.priced else None,
+        wasted_estimated=not state.metered,
+        interventions_so_far=state.alerts,
+    )
+    state.alerts += 1
+    loop.alert = digest("alert", alert.alert_id)
+    return alert
+
+
+def _is_part(seen: Recent, finding: Finding) -> bool:
+    """Tell whether a recent call belongs to the loop; failures in one area are of many calls, the latest is named."""
+    return seen.action in finding.members or seen.text in finding.calls
+
+
+def _reasoning(finding: Finding, reached: LimitReached, error: str) -> str:
+    calls = " → ".join(finding.calls)
+    failing = f", failing with «{error}»" if error else ""
+    return f"{finding.what}: {calls}{failing} (limit {reached.name} = {reached.value:g}, set by {reached.layer})"
+
+
+def _recovered(state: SessionState, loop: Loop, quiet: int, event_id: str, limits: Limits) -> Alert:
+    name = "decision.rearm_after"
+    value = float(limits.decision.rearm_after)
+    return Alert(
+        alert_id=_alert_id(state, loop, "recovered", event_id),
+        level="recovered",
+        mode=limits.mode,
+        detector=loop.detector,
+        loop_id=f"{loop.fingerprint:016x}",
+        session_id=state.session_id,
+        task_id=_task_id(state),
+        agent=state.agent,
+        task=state.task,
+        seq=state.calls - 1,
+        occurred_at=_instant(state.last_ms),
+        first_seen=_instant(loop.since_ms),
+        count=loop.count,
+        limits=(LimitReached(name=name, value=value, layer=limits.layer(name)),),
+        evidence=Evidence(counts={"quiet_calls": float(quiet)}),
+        reasoning=f"the loop that was warned about has not been seen for {quiet} calls",
+        interventions_so_far=state.alerts,
+    )
+
+
+def _alert_id(state: SessionState, loop: Loop, level: Level, event_id: str) -> str:
+    """Derive the id from what brought the alert about, so that the same events give the same id anywhere."""
+    parts = (state.session_id, f"{loop.fingerprint:016x}", level, event_id)
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _task_id(state: SessionState) -> str:
+    return (state.task.id if state.task else None) or state.session_id
+
+
+def _instant(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC)

@@ -1,0 +1,183 @@
+"""Error streak: calls that execute something and fail, however the wording changes (CycleDetector, third dimension).
+
+Failures count per program, clustered by code or masked message, so that A, B, C, A in one area is one pattern. A call
+that shows movement adds a half (CycleDetector's halved counting): changed arguments, a kind of failure not seen in the
+streak, or another kind than the last after an accepted edit. The same call with the same failure, and tools that do not
+exist or are forbidden, have limits of their own.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from detectors.call import Call
+from detectors.canonical import digest
+from detectors.failure import Failure
+from detectors.findings import Finding, level_of
+from detectors.limits import Limits
+from detectors.state import MAX_AREAS, MAX_FAILING_CALLS, MAX_KINDS, Area, Denied, FailingCall, SessionState
+
+NAME = "error_streak"
+UNKNOWN_TOOL = "?"  # calls of tools that do not exist count together, whatever name was invented
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Count the call's failure, or let its success clear what it refutes, and yield what limits are reached."""
+    failure = call.failure
+    if failure is None:
+        _clear(state, call)
+        return
+    if failure.transient:
+        return
+    if failure.denied or failure.unknown_tool:
+        yield from _denied(state, call, failure, limits)
+        return
+    yield from _same_call(state, call, failure, limits)
+    if call.executes:
+        yield from _area(state, call, failure, limits)
+
+
+def _clear(state: SessionState, call: Call) -> None:
+    """A success clears its own program and call; an accepted edit clears calls that failed before it."""
+    if not call.succeeded:
+        return
+    if state.denied.tool in {call.tool, UNKNOWN_TOOL}:
+        state.denied = Denied()
+    if call.edits:
+        state.failing_calls.clear()
+        for area in state.areas:
+            area.edited = True
+    else:
+        state.failing_calls = [seen for seen in state.failing_calls if seen.action != call.action]
+    if call.executes:
+        passed = _area_digest(call)
+        state.areas = [seen for seen in state.areas if seen.area != passed]
+
+
+def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
+    tool = UNKNOWN_TOOL if failure.unknown_tool else call.tool
+    if state.denied.tool != tool:
+        state.denied = Denied(tool, 0, call.at_ms, state.now)
+    denied = state.denied
+    denied.count += 1
+    group = limits.error_streak
+    level = level_of(denied.count, group.denied_warn, group.denied_terminate)
+    if level is None:
+        return
+    yield Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest("denied", tool),
+        members=(digest("denied", tool),),
+        count=denied.count,
+        limit=f"error_streak.denied_{level}",
+        value=group.denied_terminate if level == "terminate" else group.denied_warn,
+        since_ms=denied.since_ms,
+        mark=denied.mark,
+        what=f"{denied.count} calls of {_whose(tool)}",
+        calls=(call.text,),
+        error=failure.template,
+        from_text=failure.from_text,
+        weak=failure.from_text,
+    )
+
+
+def _whose(tool: str) -> str:
+    return "tools that do not exist" if tool == UNKNOWN_TOOL else f"{tool}, which is not allowed"
+
+
+def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
+    """Count the same call with the same failure, whatever was called in between but an accepted edit."""
+    if not call.action or failure.kind is None:
+        return
+    seen = next((seen for seen in state.failing_calls if seen.action == call.action), None)
+    if seen is None or seen.kind != failure.kind or call.seq - seen.last_seq > limits.error_streak.same_call_within:
+        state.failing_calls = [other for other in state.failing_calls if other is not seen][1 - MAX_FAILING_CALLS :]
+        seen = FailingCall(call.action, failure.kind, 0, call.at_ms, state.now, call.seq)
+    else:
+        state.failing_calls.remove(seen)
+    state.failing_calls.append(seen)
+    seen.count += 1
+    seen.last_seq = call.seq
+    factor = limits.decision.poller_factor if call.polls else 1
+    warn, terminate = (
+        limits.error_streak.same_call_warn * factor,
+        limits.error_streak.same_call_terminate * factor,
+    )
+    if level := level_of(seen.count, warn, terminate):
+        yield Finding(
+            detector=NAME,
+            level=level,
+            fingerprint=digest("call", call.action),
+            members=(call.action,),
+            count=seen.count,
+            limit=f"error_streak.same_call_{level}",
+            value=terminate if level == "terminate" else warn,
+            since_ms=seen.since_ms,
+            mark=seen.mark,
+            what=f"the same call failed the same way {seen.count} times with no accepted edit between",
+            calls=(call.text,),
+            error=failure.template,
+            from_text=failure.from_text,
+            weak=failure.from_text,
+        )
+
+
+def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
+    area = _take_area(state, call)
+    if failure.failing is not None and area.failing is not None and failure.failing < area.failing:
+        area.count, area.since_ms, area.mark = 0.0, call.at_ms, state.now
+        area.kinds.clear()
+    if failure.failing is not None:
+        area.failing = failure.failing if area.failing is None else min(area.failing, failure.failing)
+    kind = failure.kind or 0
+    area.count += 0.5 if area.count and _moved(area, call, kind) else 1.0
+    area.edited = False
+    area.actions = [*[seen for seen in area.actions if seen != call.action][1 - MAX_KINDS :], call.action]
+    area.kinds = [*[seen for seen in area.kinds if seen != kind][1 - MAX_KINDS :], kind]
+    level = level_of(area.count, limits.error_streak.warn, limits.error_streak.terminate)
+    if level:
+        yield _area_finding(area, call, failure, level, limits)
+
+
+def _moved(area: Area, call: Call, kind: int) -> bool:
+    """Tell whether the agent moved: another call, a failure not seen in this streak, or another one after an edit."""
+    if call.action != area.actions[-1] or kind not in area.kinds:
+        return True
+    return area.edited and kind != area.kinds[-1]
+
+
+def _area_finding(
+    area: Area, call: Call, failure: Failure, level: Literal["warn", "terminate"], limits: Limits
+) -> Finding:
+    kinds = f"{len(area.kinds)} kinds of failure in turn" if len(area.kinds) > 1 else "one kind of failure"
+    return Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest("errors", area.area),
+        members=tuple(area.actions),
+        count=area.count,
+        limit=f"error_streak.{level}",
+        value=limits.error_streak.terminate if level == "terminate" else limits.error_streak.warn,
+        since_ms=area.since_ms,
+        mark=area.mark,
+        what=f"{area.program} failed again and again without a success between: {kinds}, counted as {area.count:g}",
+        calls=(call.text,),
+        error=failure.template,
+        from_text=failure.from_text,
+        weak=failure.from_text,
+    )
+
+
+def _area_digest(call: Call) -> int:
+    return digest("area", call.tool, call.program)
+
+
+def _take_area(state: SessionState, call: Call) -> Area:
+    """Return the area of this call, the latest one last; the oldest gives way when there are too many."""
+    wanted = _area_digest(call)
+    area = next((seen for seen in state.areas if seen.area == wanted), None)
+    others = [seen for seen in state.areas if seen is not area]
+    if area is None:
+        area = Area(wanted, call.program[:64], actions=[call.action], since_ms=call.at_ms, mark=state.now)
+    state.areas = [*others[1 - MAX_AREAS :], area]
+    return area

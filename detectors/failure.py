@@ -1,0 +1,121 @@
+"""Whether a call failed, and with which kind of failure.
+
+The producer's flag decides where there is one; else the beginning of the result is read, which is weaker evidence and
+marked so. A failure's kind is its error code or the masked template of its message, so that wording does not matter.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from detectors.canonical import digest
+from detectors.masks import bounded, mask_failure, text_of
+from schemas.events import ToolCall
+
+MIN_LETTERS = 8
+"""Letters a template must keep to say anything; below it a failure has no kind of its own."""
+
+_HEAD_CHARS = 400
+_LINE_CHARS = 300
+_TAIL_CHARS = 2_000
+
+_FAILED_TEXT = re.compile(
+    r"""(?ix)
+      ^\s*(?:<[\w-]+>\s*)*(?:
+        traceback\ \(most\ recent | (?:\w+\.)*\w*(?:error|exception)\b\s*[:\-(]
+      | error\b | fatal: | panic: | failed\b | failure\b
+      | (?:/?\w+/)*(?:ba|z|da)?sh:\ .*(?:not\ found|no\ such|permission\ denied|syntax\ error)
+      | (?:command|process)\ (?:failed|exited\ with\ (?:exit\ )?(?:code|status)\ [1-9])
+      | (?:exit|return)\s?_?(?:code|status)\W{0,3}[1-9] | permission\ denied | unknown\ (?:tool|function|command)
+      )
+    | \[?(?:exit|return)[\s_]?(?:code|status)\W{0,3}[1-9]\d*\b
+    | <returncode>[1-9]
+    """
+)
+_TELLING_LINE = re.compile(
+    r"(?i)\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|undefined|unresolved|denied|not found"
+    r"|no such|invalid|unexpected|expected|refused|missing|unknown)\b"
+)
+_EXCEPTION_LINE = re.compile(r"^(?:E\s+)?(?:\w+\.)*\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?:: .*)?$")
+_TRANSIENT = re.compile(
+    r"(?i)\b(?:too many requests|rate.?limit(?:ed|s| exceeded)?|econnreset|temporarily unavailable"
+    r"|connection (?:was )?(?:reset|dropped|aborted)"
+    r"|service unavailable|bad gateway|gateway time-?out"
+    r"|overloaded(?:_error)?|internal server error"
+    r"|(?:http|status|code|error)\W{0,8}(?:429|5\d\d))\b"
+)
+_TRANSIENT_CODE = re.compile(
+    r"^(?:429|5\d\d|ECONNRESET|EPIPE|ETIMEDOUT|rate_limit(?:_error)?|overloaded(?:_error)?)$", re.IGNORECASE
+)
+_UNKNOWN_TOOL = re.compile(
+    r"(?i)^\W*(?:error\W+)?(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
+    r"|^\W*(?:error\W+)?(?:tool|function) \S{1,80} (?:is )?(?:not found|does not exist|not available|unknown)"
+)
+_FAILING_COUNT = re.compile(r"(?i)\b(\d{1,6}) (?:tests? )?(?:failed|failures?|failing|errors?)\b")
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """How one call failed.
+
+    ``kind`` is a digest of code or template, None when the message says too little. ``from_text`` marks weaker
+    evidence. ``failing`` is the number of failing checks where the message gives one.
+    """
+
+    kind: int | None
+    template: str
+    from_text: bool = False
+    transient: bool = False
+    denied: bool = False
+    unknown_tool: bool = False
+    failing: int | None = None
+
+
+def read_failure(call: ToolCall) -> Failure | None:
+    """Return how a call failed, None when it did not or when nothing tells."""
+    flagged = call.status in {"error", "timeout", "denied"}
+    result = "" if call.result is UNSET or call.result is None else text_of(call.result)
+    if not flagged and (call.status == "ok" or _FAILED_TEXT.search(result[:_HEAD_CHARS]) is None):
+        return None
+    message = (call.error.message if call.error else None) or result
+    code = None if call.error is None else call.error.code
+    template = _template(message, call.arguments) or (call.error.type or "" if call.error else "")
+    kind = digest("code", code, template) if code is not None and _speaks(template) else None
+    if kind is None and _speaks(template):
+        kind = digest("template", template)
+    elif kind is None and code is not None and str(code) not in {"1", "-1"}:
+        kind = digest("code", code)
+    elif kind is None and call.status == "timeout":
+        kind, template = digest("timeout"), "timeout"
+    counts = _FAILING_COUNT.findall(message[-_TAIL_CHARS:])  # the summary stands last
+    return Failure(
+        kind=kind,
+        template=template,
+        from_text=not flagged,
+        transient=is_transient(code, message),
+        denied=call.status == "denied",
+        unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
+        failing=int(counts[-1]) if counts else None,
+    )
+
+
+def is_transient(code: str | int | None, message: str) -> bool:
+    """Tell an outage that goes by itself from a failure that means something."""
+    if code is not None and _TRANSIENT_CODE.match(str(code)):
+        return True
+    return _TRANSIENT.search(message[:_HEAD_CHARS]) is not None
+
+
+def _template(message: str, arguments: Any) -> str:
+    """Return the masked template of the line that tells what failed."""
+    lines = [line.strip() for line in bounded(message).splitlines() if line.strip()]
+    if not lines:
+        return ""
+    exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)]
+    telling = exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(line)), lines[0])
+    return mask_failure(telling[:_LINE_CHARS], arguments)
+
+
+def _speaks(template: str) -> bool:
+    return sum(map(str.isalpha, template)) >= MIN_LETTERS

@@ -1,0 +1,104 @@
+"""Identical calls: the same tool, the same arguments and the same result, again and again.
+
+The result is part of what must be equal, else honest polling would count (CycleDetector, first dimension). Calls whose
+results were not recorded are judged by their arguments alone, at a higher limit, and never terminate.
+"""
+
+from collections.abc import Iterator
+
+from detectors.call import Call
+from detectors.canonical import digest
+from detectors.findings import Finding, level_of
+from detectors.limits import Limits
+from detectors.state import Recent, SessionState, Streak
+
+NAME = "identical"
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Count the call into the streak and yield what limits it reaches; `state.recent` ends with this call."""
+    if not call.action:
+        state.streak = Streak()
+        return
+    streak = state.streak
+    if streak.key == call.key:
+        streak.count += 1
+        streak.batch, streak.in_batch = call.batch, 1
+    else:
+        state.streak = streak = Streak(call.key, 1, call.at_ms, state.now, call.batch, 1)
+    factor = limits.decision.poller_factor if call.polls else 1
+    if not call.recorded:
+        warn = limits.identical.unrecorded_warn * factor
+        if streak.count >= warn:
+            yield _finding(state, call, streak.count, "identical.unrecorded_warn", warn)
+        return
+    warn, terminate = limits.identical.warn * factor, limits.identical.terminate * factor
+    if level := level_of(streak.count, warn, terminate):
+        value = terminate if level == "terminate" else warn
+        yield _finding(state, call, streak.count, f"identical.{level}", value)
+    else:
+        yield from _majority(state, call, limits)
+
+
+def repeats_in_batch(state: SessionState, call: Call) -> bool:
+    """Tell whether the call equals the one before and was asked for by the same response: the two count as one."""
+    streak = state.streak
+    return bool(call.batch and call.action) and streak.batch == call.batch and streak.key == call.key
+
+
+def observe_batch(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Count a call that repeats within its parallel batch: few are careless, a dozen are a loop."""
+    state.streak.in_batch += 1
+    warn = limits.identical.batch_warn
+    if state.streak.in_batch >= warn:
+        yield _finding(state, call, state.streak.in_batch, "identical.batch_warn", warn)
+
+
+def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Judge how many of the latest calls equal this one, since one foreign call between blinds a streak."""
+    window = state.recent[-limits.identical.window :]
+    if any(seen.polls for seen in window):
+        return  # waiting and looking in turn is polling, whatever the look is called
+    equal = [seen for seen in window if seen.key == call.key and not seen.settled]
+    warn, terminate = limits.identical.window_warn, limits.identical.window_terminate
+    if level := level_of(len(equal), warn, terminate):
+        value = terminate if level == "terminate" else warn
+        yield _finding(state, call, len(equal), f"identical.window_{level}", value, first=equal[0])
+
+
+def settle_runs(state: SessionState, call: Call) -> None:
+    """After an accepted edit, earlier runs no longer count: running the same check again is what one should do."""
+    if call.edits and call.succeeded:
+        for seen in state.recent:
+            if seen.executes:
+                seen.settled = True
+
+
+def _finding(
+    state: SessionState, call: Call, count: int, limit: str, value: float, *, first: Recent | None = None
+) -> Finding:
+    """Return the finding for a limit that was reached; ``first`` is the loop's first call where a window was judged."""
+    if first is not None:
+        what = f"the same call with the same result {count} times among the last {len(state.recent)} calls"
+    elif limit == "identical.batch_warn":
+        what = f"the same call {count} times in one parallel batch"
+    elif call.recorded:
+        what = f"the same call with the same result {count} times in a row"
+    else:
+        what = f"the same call {count} times in a row, results not recorded"
+    return Finding(
+        detector=NAME,
+        level="terminate" if limit.endswith("terminate") else "warn",
+        fingerprint=digest("call", call.action),
+        members=(call.action,),
+        count=count,
+        limit=limit,
+        value=value,
+        since_ms=first.mark.at_ms if first else state.streak.since_ms,
+        mark=first.mark if first else state.streak.mark,
+        what=what,
+        calls=(call.text,),
+        error=call.failure.template if call.failure else "",
+        weak=call.outage,
+        from_text=call.failure is not None and call.failure.from_text,
+    )

@@ -1,0 +1,113 @@
+"""When two results are the same: what changes from run to run without meaning anything is masked.
+
+Clock times, durations, process ids, generated ids, temporary paths, addresses, attempt counters and a shell's own line
+numbers are masked. Bare numbers stay: a score, a loss or a count is the answer.
+"""
+
+import re
+from typing import Any
+
+from detectors.canonical import canonical_arguments
+
+MASKS_VERSION = 1
+"""Raised whenever a mask changes, since digests made before and after do not compare."""
+
+MAX_READ_CHARS = 65_536
+"""How much of one text is read: beginning and end, and the length; bounds the work for one event."""
+
+MASK = "<~>"
+
+# Each pattern begins with a plain set of characters, so that the engine skips to where a match can begin; word
+# boundaries are looked behind for. One pattern for all of them took ten times as long.
+_VOLATILE = (
+    re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"),  # UUID
+    re.compile(r"""/(?:private/)?(?:tmp|var/tmp|var/folders)/[^\s'"`:;,)\]>]+"""),  # temporary path
+    re.compile(r"(?:call|toolu|req|msg|chatcmpl|resp|sess|run)[_-][A-Za-z0-9]{12,}"),  # generated id
+    re.compile(
+        r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +(?:\d{1,2} )?[A-Z][a-z]{2} [\d ]*"  # as `date` prints it
+        r"\d\d:\d\d:\d\d(?: [A-Z]{2,5})?(?: \d{4})?"
+    ),
+    re.compile(
+        r"""(?x)
+        [0-9](?<![0-9A-Za-z_.].)(?:
+            \d{3}-\d\d-\d\d[T\ ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\ ?Z|\ ?[+-]\d\d:?\d\d)?      # 2026-01-31T12:00:00Z
+          | \d?:\d\d:\d\d(?:[.,]\d+)?                                                # 12:00:00,123
+          | \d*m\d+(?:\.\d+)?s\b                                                       # 0m1.25s
+          | \d*(?:\.\d+)?\ ?(?:[nµum]?s|secs?|seconds?|mins?|minutes?)\b                # 0.12s, 3 seconds
+          | x[0-9a-fA-F]{6,16}\b                                                         # 0x7f3a…, an address
+          | (?<=1)[6-9]\d{8}(?:\.\d+|\d{3})?(?![0-9])                                       # Unix time in s or ms
+        )"""
+    ),
+    re.compile(
+        r"""(?xi)
+        [0-9](?<![0-9A-Za-z_.].)(?:
+            (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
+          | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
+          | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)
+          | (?<=:\ line\ .)(?=\d*:)
+        )\d*(?:\ ?(?:/|of)\ ?\d+)?"""
+    ),
+    re.compile(
+        r"""(?:[Dd]uration|[Ee]lapsed)(?:_?[Mm]s|_?[Ss]ec(?:ond)?s?)?["']?[=: ]{1,3}\d+(?:\.\d+)?"""
+    ),  # durationMs=12
+    re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>"""),  # a wrapper with a nonce
+    re.compile(r"[Ss]ession[=: ]{1,2}[A-Za-z]+[-_]\d+"),
+    re.compile(
+        r"(?:[Ss]ession|[Rr]equest|[Tt]race|[Dd]elivery|nonce)(?:[ _-]?[Ii][Dd])?[=: \"']{1,3}[\w-]*\d[\w-]{5,}"
+    ),
+)
+_DETAIL = re.compile(
+    r"""'[^'\n]{0,200}'|"[^"\n]{0,200}"|`[^`\n]{0,200}`"""
+    r"""|(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.~-]*|0x[0-9a-fA-F]+|\d+(?:\.\d+)?"""
+)
+_ECHO_MIN_CHARS = 4
+_ECHO_MAX_STRINGS = 8
+
+
+def text_of(value: Any) -> str:
+    """Return a result (any JSON value) as text: itself when it is one, its canonical JSON otherwise."""
+    return value if isinstance(value, str) else canonical_arguments(value).decode()
+
+
+def bounded(text: str) -> str:
+    """Return the part of a text that is read: all of it up to `MAX_READ_CHARS`, else both ends and the length."""
+    if len(text) <= MAX_READ_CHARS:
+        return text
+    half = MAX_READ_CHARS // 2
+    return f"{text[:half]}\n[{len(text)} characters]\n{text[-half:]}"
+
+
+def mask_result(text: str) -> str:
+    """Return the text with what is volatile masked, for comparing results of equal calls."""
+    return _mask_volatile(bounded(text).strip())
+
+
+def mask_failure(line: str, arguments: Any) -> str:
+    """Return the template of a failure's message: echoes of the arguments, quotations, paths and numbers masked.
+
+    Two failures of one kind have equal templates whatever name, line or file they speak of.
+    """
+    for echo in _strings(arguments):
+        line = line.replace(echo, MASK)
+    return _DETAIL.sub(MASK, _mask_volatile(line)).strip()
+
+
+def _mask_volatile(text: str) -> str:
+    for pattern in _VOLATILE:
+        text = pattern.sub(MASK, text)
+    return text
+
+
+def _strings(arguments: Any) -> list[str]:
+    """The longest strings among the arguments, longest first, since they contain the shorter ones."""
+    found: list[str] = []
+    stack = [arguments]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str) and len(value) >= _ECHO_MIN_CHARS:
+            found.append(value)
+        elif isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return sorted(found, key=len, reverse=True)[:_ECHO_MAX_STRINGS]

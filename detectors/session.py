@@ -1,0 +1,175 @@
+"""One event of one session: recognise repeats, keep the account, let the detectors look, and decide.
+
+This is the only entry into detection. It changes the given state in place and returns the alerts; it must not look at
+the clock or remember anything elsewhere.
+"""
+
+from itertools import chain
+from typing import get_args
+
+import msgspec
+
+from detectors import alternation, error_streak, identical
+from detectors.call import Call, read_call
+from detectors.canonical import digest
+from detectors.decision import decide, dismiss
+from detectors.limits import MAX_WINDOW_CALLS, Limits
+from detectors.state import MAX_SEEN, Recent, SessionState
+from schemas.common import Usage
+from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
+from schemas.outputs import Alert
+
+_MAX_TASK_PATHS = 8
+_MAX_PATH_CHARS = 128
+
+_MAX_TOKENS = 2**62  # sums stop here: beyond it the compact form of the state has no integer
+_MAX_COST = 1e15
+
+_SEQUENCE_NAMES = {kind: kind.__name__ for kind in get_args(SessionInput)}
+
+
+def observe(state: SessionState, event: SessionInput, limits: Limits) -> list[Alert]:
+    """Apply one event to the state of its session and return the alerts it brings about.
+
+    An event that came before (same ``event_id``, a ``sequence`` not above the highest of its kind, or a tool call with
+    the id of an earlier one) is counted as a duplicate, one much older than what was applied as late; neither changes
+    anything else. `SessionState()` is the state of a session not seen before.
+    """
+    if _is_repeat(state, event):
+        state.duplicates += 1
+        return []
+    at_ms = int(event.occurred_at.timestamp() * 1_000)
+    if at_ms < state.last_ms - limits.decision.late_after_s * 1_000:
+        state.late += 1
+        return []
+    state.last_ms = max(state.last_ms, at_ms)
+    state.session_id = event.session_id
+    _note_who(state, event)
+    if isinstance(event, ToolCall):
+        return _tool_call(state, event, at_ms, limits)
+    if isinstance(event, SessionEvent):
+        _session_event(state, event, limits)
+    elif isinstance(event, Control):
+        _control(state, event)
+    elif isinstance(event, FixAttempt):
+        _spend(state, event.usage)
+    return []
+
+
+def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits) -> list[Alert]:
+    """Steps: 1. read the call's facts; 2. remember it; 3. ask each detector; 4. decide."""
+    if event.phase == "start":
+        return []
+    call = read_call(event, state.calls, at_ms, limits)
+    if _is_known_call(state, event, call):
+        state.duplicates += 1
+        return []
+    state.calls += 1
+    _spend(state, event.usage)
+    if identical.repeats_in_batch(state, call):
+        return decide(state, identical.observe_batch(state, call, limits), event.event_id, limits)
+    identical.settle_runs(state, call)
+    _remember(state, call)
+    findings = chain(
+        identical.observe(state, call, limits),
+        alternation.observe(state, call, limits),
+        error_streak.observe(state, call, limits),
+    )
+    return decide(state, findings, event.event_id, limits)
+
+
+def _session_event(state: SessionState, event: SessionEvent, limits: Limits) -> None:
+    _spend(state, event.usage)
+    if event.kind == "user_message" and limits.decision.user_message_clears:
+        state.forget_runs()
+    elif event.kind == "started":
+        state.forget_runs()
+        state.sequences = {_SEQUENCE_NAMES[SessionEvent]: event.sequence} if event.sequence is not None else {}
+        state.ended = False
+    elif event.kind == "ended":
+        state.ended = True
+
+
+def _control(state: SessionState, event: Control) -> None:
+    """A person's or orchestrator's word: going on or starting over settles all loops, the rest is noted."""
+    if event.action in {"resume", "reset"}:
+        state.forget_runs()
+        state.loops.clear()
+    elif event.action == "mode":
+        state.mode = event.mode or ""
+    elif event.action == "force":
+        state.mode = "implement"
+    elif event.action == "ended":
+        state.ended = True
+    elif event.action == "false_alarm" and event.answers:
+        dismiss(state, event.answers)
+
+
+def _is_repeat(state: SessionState, event: SessionInput) -> bool:
+    """Tell whether the event came before, and remember it."""
+    seen = digest("event", event.event_id)
+    if seen in state.seen:
+        return True
+    state.seen.append(seen)
+    del state.seen[:-MAX_SEEN]
+    if event.sequence is None or (isinstance(event, SessionEvent) and event.kind == "started"):
+        return False
+    kind = _SEQUENCE_NAMES[type(event)]
+    highest = state.sequences.get(kind, -1)
+    state.sequences[kind] = max(highest, event.sequence)
+    return event.sequence <= highest
+
+
+def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
+    """Tell whether this is another record of a call that was counted, as from a hook and a span.
+
+    Some agents use one id for many calls; once an id came with another action, ids say nothing in this session.
+    """
+    if event.call_id is None or state.reuses_call_ids:
+        return False
+    seen = digest("call id", event.call_id)
+    for known, action in state.seen_calls:
+        if known == seen:
+            state.reuses_call_ids = action != call.action
+            return not state.reuses_call_ids
+    state.seen_calls.append((seen, call.action))
+    del state.seen_calls[:-MAX_SEEN]
+    return False
+
+
+def _remember(state: SessionState, call: Call) -> None:
+    """Put the call among the latest."""
+    state.recent.append(
+        Recent(
+            key=call.key,
+            action=call.action,
+            mark=state.now,
+            event_id=call.event_id,
+            text=call.text,
+            recorded=call.recorded,
+            polls=call.polls,
+            executes=call.executes,
+        )
+    )
+    del state.recent[:-MAX_WINDOW_CALLS]
+
+
+def _note_who(state: SessionState, event: SessionInput) -> None:
+    """Keep who acts and for which task, the paths cut to what the state has room for."""
+    if event.agent is not None:
+        state.agent = event.agent
+    if event.task is not None:
+        paths = tuple(path[:_MAX_PATH_CHARS] for path in event.task.paths[:_MAX_TASK_PATHS])
+        state.task = event.task if paths == event.task.paths else msgspec.structs.replace(event.task, paths=paths)
+
+
+def _spend(state: SessionState, usage: Usage | None) -> None:
+    """Add what was consumed to the session's account."""
+    if usage is None:
+        return
+    if usage.input_tokens is not None or usage.output_tokens is not None:
+        state.tokens = min(state.tokens + (usage.input_tokens or 0) + (usage.output_tokens or 0), _MAX_TOKENS)
+        state.metered = True
+    if usage.cost_usd is not None:
+        state.cost = min(state.cost + usage.cost_usd, _MAX_COST)
+        state.priced = True

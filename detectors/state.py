@@ -1,0 +1,208 @@
+"""What is remembered of one session: bounded, versioned, and compact when encoded.
+
+Every list is a ring or has a stated bound; texts are short redacted excerpts. Detectors change the parts they own in
+place and never keep an event.
+"""
+
+from typing import Final
+
+import msgspec
+
+from detectors.limits import MAX_PERIOD_CALLS
+from schemas.common import Agent, Task
+
+STATE_VERSION: Final = 1
+"""Version of the encoded form; a state of another version is refused, never guessed at."""
+
+MAX_SEEN = 64  # event ids, and call ids, remembered to recognise what comes twice
+MAX_LOOPS = 16  # loops under watch at once
+MAX_AREAS = 8  # programs whose failures are counted apart
+MAX_KINDS = 8  # kinds of failure, and calls, remembered per area
+MAX_FAILING_CALLS = 8  # failing calls remembered for the same-call limit
+
+
+class UnsupportedState(ValueError):
+    """The encoded state is of a version that this release does not read, or is damaged."""
+
+
+class Mark(msgspec.Struct, array_like=True, frozen=True):
+    """What the session had spent at some call: time in ms since 1970, calls, tokens and US dollars so far."""
+
+    at_ms: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class Recent(msgspec.Struct, array_like=True):
+    """One of the latest calls. ``key`` is tool, arguments and result; ``action`` the first two; 0 is not recorded.
+
+    ``settled`` calls (a run, and then an accepted edit) no longer count towards a majority.
+    """
+
+    key: int
+    action: int
+    mark: Mark
+    event_id: str
+    text: str
+    recorded: bool = True
+    polls: bool = False
+    executes: bool = False
+    settled: bool = False
+
+
+class Streak(msgspec.Struct, array_like=True):
+    """Equal calls in a row, and equal ones in the latest parallel batch."""
+
+    key: int = 0
+    count: int = 0
+    since_ms: int = 0
+    mark: Mark = Mark()
+    batch: int = 0
+    in_batch: int = 0
+
+
+class Cycle(msgspec.Struct, array_like=True):
+    """For one period: how many calls in a row equalled the call that many places before."""
+
+    run: int = 0
+    since_ms: int = 0
+    mark: Mark = Mark()
+
+
+class Area(msgspec.Struct, array_like=True):
+    """Failures in a row of one program.
+
+    ``failing`` is the smallest number of failing checks seen in it; ``edited`` tells of an accepted edit since the
+    last one.
+    """
+
+    area: int
+    program: str
+    count: float = 0.0
+    kinds: list[int] = msgspec.field(default_factory=list)
+    actions: list[int] = msgspec.field(default_factory=list)
+    failing: int | None = None
+    edited: bool = False
+    since_ms: int = 0
+    mark: Mark = Mark()
+
+
+class FailingCall(msgspec.Struct, array_like=True):
+    """The same call with the same failure, however often."""
+
+    action: int
+    kind: int
+    count: int
+    since_ms: int
+    mark: Mark
+    last_seq: int
+
+
+class Denied(msgspec.Struct, array_like=True):
+    """Calls in a row of one tool that does not exist or is forbidden."""
+
+    tool: str = ""
+    count: int = 0
+    since_ms: int = 0
+    mark: Mark = Mark()
+
+
+class Loop(msgspec.Struct, array_like=True):
+    """One loop under watch: what it is, the highest level alerted, and when it was last seen.
+
+    ``level``: 0 seen only, 1 notice, 2 warn, 3 terminate or dismissed by a person.
+    """
+
+    fingerprint: int
+    detector: str
+    members: list[int]
+    level: int
+    count: float
+    next_warn: float
+    last_seq: int
+    since_ms: int
+    mark: Mark
+    alert: int = 0
+
+
+class SessionState(msgspec.Struct, array_like=True):
+    """All that detection remembers of one session. New parts are added at the end, with a new version."""
+
+    version: int = STATE_VERSION
+    session_id: str = ""
+    calls: int = 0
+    duplicates: int = 0
+    late: int = 0
+    alerts: int = 0
+    last_ms: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    metered: bool = False
+    priced: bool = False
+    ended: bool = False
+    mode: str = ""
+    agent: Agent | None = None
+    task: Task | None = None
+    seen: list[int] = msgspec.field(default_factory=list)
+    seen_calls: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    reuses_call_ids: bool = False
+    sequences: dict[str, int] = msgspec.field(default_factory=dict)
+    recent: list[Recent] = msgspec.field(default_factory=list)
+    streak: Streak = msgspec.field(default_factory=Streak)
+    cycles: list[Cycle] = msgspec.field(default_factory=lambda: [Cycle() for _ in range(MAX_PERIOD_CALLS - 1)])
+    areas: list[Area] = msgspec.field(default_factory=list)
+    failing_calls: list[FailingCall] = msgspec.field(default_factory=list)
+    denied: Denied = msgspec.field(default_factory=Denied)
+    loops: list[Loop] = msgspec.field(default_factory=list)
+
+    @property
+    def now(self) -> Mark:
+        """What the session has spent up to the latest event."""
+        return Mark(self.last_ms, self.calls, self.tokens, self.cost)
+
+    def forget_runs(self) -> None:
+        """Drop everything counted so far; loops already under watch stay, so that nobody is warned twice."""
+        self.recent.clear()
+        self.streak = Streak()
+        self.cycles = [Cycle() for _ in range(MAX_PERIOD_CALLS - 1)]
+        self.areas.clear()
+        self.failing_calls.clear()
+        self.denied = Denied()
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(SessionState)
+
+
+def encode_state(state: SessionState) -> bytes:
+    """Return the state in its compact form (MessagePack, fields by position)."""
+    return _ENCODER.encode(state)
+
+
+def decode_state(data: bytes) -> SessionState:
+    """Return the state of its compact form.
+
+    Raises UnsupportedState when it is damaged or of another version; the message says which.
+    """
+    try:
+        fields = _HEAD.decode(data)
+    except msgspec.MsgspecError as error:
+        raise UnsupportedState(f"session state is damaged: {error}") from None
+    if fields.version != STATE_VERSION:
+        raise UnsupportedState(
+            f"session state has version {fields.version}; this release reads version {STATE_VERSION}"
+        )
+    try:
+        return _DECODER.decode(data)
+    except msgspec.MsgspecError as error:
+        raise UnsupportedState(f"session state is damaged: {error}") from None
+
+
+class _Head(msgspec.Struct, array_like=True):
+    """The first field alone, to know the version before the rest is read."""
+
+    version: int
+
+
+_HEAD = msgspec.msgpack.Decoder(_Head)

@@ -1,0 +1,84 @@
+"""Canonical arguments and digests: what compares equal, what does not, and that nothing breaks them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detectors.canonical import canonical_arguments, digest
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"n": 1}, {"n": 1.0}),
+        ({"a": 1}, {"a": 1, "b": None}),
+        ({"path": "src/"}, {"path": "src"}),
+        ({"path": "  src  "}, {"path": "src"}),
+        ({"deep": [{"x": 2.0}]}, {"deep": [{"x": 2}]}),
+        ("ls ", "ls"),
+    ],
+)
+def test_spellings_of_one_meaning_are_equal(one, other):
+    """Each rule of the canonical form."""
+    assert canonical_arguments(one) == canonical_arguments(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, {"a": "1"}),
+        ({"a": True}, {"a": 1}),
+        ({"a": [1, None]}, {"a": [1]}),
+        ({"a": 0.1}, {"a": 0.2}),
+        ({"a": 2**70}, {"a": 2**70 + 1}),
+        ({"a": "Src"}, {"a": "src"}),
+        ({"path": "/"}, {"path": ""}),
+        ({}, None),
+    ],
+)
+def test_different_meanings_stay_apart(one, other):
+    """Comparing too little would make honest work look like a loop."""
+    assert canonical_arguments(one) != canonical_arguments(other)
+
+
+def test_label_arguments_are_left_out_at_the_top_only():
+    """A label deeper inside is part of what the call does."""
+    labels = ("reason",)
+    assert canonical_arguments({"a": 1, "reason": "x"}, labels) == canonical_arguments({"a": 1}, labels)
+    assert canonical_arguments({"a": {"reason": "x"}}, labels) != canonical_arguments({"a": {}}, labels)
+
+
+@given(json_values)
+def test_any_json_has_a_canonical_form_that_json_can_read(value):
+    """Whatever an agent sends, it has one form, and the form of the form is itself."""
+    form = canonical_arguments(value)
+    assert canonical_arguments(json.loads(form)) == form
+
+
+@given(json_values)
+def test_order_of_keys_never_matters(value):
+    """Reversing every object changes nothing."""
+
+    def reverse(item):
+        if isinstance(item, dict):
+            return {key: reverse(item[key]) for key in reversed(list(item))}
+        return [reverse(one) for one in item] if isinstance(item, list) else item
+
+    assert canonical_arguments(reverse(value)) == canonical_arguments(value)
+
+
+def test_digests_keep_their_parts_apart_and_fit_64_bits():
+    """Moving a character from one part to the next is another digest; the value is the published one."""
+    assert digest("ab", "c") != digest("a", "bc")
+    assert 0 <= digest("x") < 2**64
+    assert digest("x") == digest(b"x")

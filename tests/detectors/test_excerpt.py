@@ -1,0 +1,48 @@
+"""Excerpts: short, one line, without secrets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detectors.excerpt import call_excerpt, excerpt, redact
+
+SECRETS = [
+    "password=hunter2hunter2",
+    'api_key: "hunter2hunter2"',
+    "Authorization: Bearer hunter2hunter2",
+    "AWS_SECRET_ACCESS_KEY=hunter2hunter2",
+    "sk-hunter2hunter2hunter2",
+    "ghp_hunter2hunter2hunter2",
+    "https://user:hunter2hunter2@example.org/x",
+    "eyJhunter2hunter2.hunter2hunter2.sig",
+    "token=hunter2hunter2",
+    "-----BEGIN RSA PRIVATE KEY-----\nhunter2hunter2",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_credentials_are_taken_out(secret):
+    """Each common form of a credential is replaced."""
+    assert "hunter2" not in redact(f"run {secret}")
+    assert "hunter2" not in excerpt(f"run {secret}", 400)
+
+
+@pytest.mark.parametrize("pad", range(0, 110, 7))
+def test_a_cut_never_exposes_a_part_of_a_credential(pad):
+    """Wherever the cut falls, the secret is gone before it."""
+    assert "hunter" not in excerpt("x" * pad + " password=hunter2hunter2hunter2", 100)
+
+
+@given(st.text(), st.integers(0, 200))
+def test_excerpts_are_one_line_within_their_limit(text, limit):
+    """No control characters, never longer than asked."""
+    line = excerpt(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable() or not any(ord(char) < 32 for char in line)
+
+
+def test_calls_read_like_calls():
+    """Tool and arguments in the order they came; the name alone when no excerpts are wanted."""
+    assert call_excerpt("grep", {"pattern": "TODO", "path": "src", "n": 3}, 100) == "grep(pattern=TODO, path=src, n=3)"
+    assert call_excerpt("bash", "ls -l", 100) == "bash(ls -l)"
+    assert call_excerpt("bash", {"command": "ls"}, 0) == "bash"

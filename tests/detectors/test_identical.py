@@ -1,0 +1,185 @@
+"""Identical calls: what counts as the same, and each limit from both sides."""
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from schemas.testing import tool_call
+
+
+def levels(alerts):
+    """Level, detector and position of each alert."""
+    return [(alert.level, alert.detector, alert.seq) for alert in alerts]
+
+
+def same(count, **fields):
+    """So many equal calls."""
+    return [tool_call(n, **fields) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (2, []),
+        (3, [("warn", "identical", 2)]),
+        (4, [("warn", "identical", 2)]),
+        (5, [("warn", "identical", 2), ("terminate", "identical", 4)]),
+        (12, [("warn", "identical", 2), ("terminate", "identical", 4)]),
+    ],
+)
+def test_streak_warns_at_three_and_terminates_at_five(play, count, expected):
+    """The default limits are reached exactly, and nothing is said twice."""
+    assert levels(play(same(count))) == expected
+
+
+def test_a_different_result_breaks_the_streak(play):
+    """Polling whose answer moves is progress."""
+    assert play([tool_call(n, result=f"{n} of 40 done") for n in range(40)]) == []
+
+
+def test_volatile_parts_of_results_do_not_hide_the_loop(play):
+    """Durations and process ids change in every run and mean nothing."""
+    alerts = play([tool_call(n, result=f"FAILED x in {n}.31s (pid {4000 + n})") for n in range(5)])
+    assert levels(alerts) == [("warn", "identical", 2), ("terminate", "identical", 4)]
+
+
+def test_numbers_that_are_the_answer_keep_results_apart(play):
+    """A score or a loss that moves is what the run was for."""
+    assert play([tool_call(n, result=f"epoch loss {0.9 - n / 100:.2f}") for n in range(10)]) == []
+
+
+def test_spelling_of_arguments_does_not_matter(play):
+    """Key order, 1.0 for 1, null for absent, white space and a trailing slash are one call."""
+    spellings = [
+        {"path": "src/", "limit": 1},
+        {"limit": 1.0, "path": "src"},
+        {"path": " src ", "limit": 1, "offset": None},
+    ]
+    alerts = play([tool_call(n, tool="read", arguments=arguments) for n, arguments in enumerate(spellings)])
+    assert levels(alerts) == [("warn", "identical", 2)]
+
+
+def test_label_arguments_do_not_hide_the_loop(play):
+    """What only describes a call to people does not make it another call."""
+    alerts = play([tool_call(n, arguments={"command": "ls", "description": f"attempt {n}"}) for n in range(3)])
+    assert levels(alerts) == [("warn", "identical", 2)]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(19, []), (20, [("warn", "identical", 19)]), (60, 2)])
+def test_without_results_only_arguments_count_and_never_terminate(play, count, expected):
+    """A result that was not recorded is no evidence: higher limit, warnings only, the next at double the count."""
+    alerts = levels(play(same(count, result=UNSET, status=None)))
+    if expected == 2:
+        assert alerts == [("warn", "identical", 19), ("warn", "identical", 39)]
+    else:
+        assert alerts == expected
+
+
+def test_without_arguments_there_is_no_verdict(play):
+    """Calls whose arguments nobody recorded are never taken for equal."""
+    assert play([tool_call(n, arguments=None) for n in range(30)]) == []
+
+
+def test_digests_stand_for_what_may_not_be_sent(play):
+    """Producers that send digests only get the same detection."""
+    fields: dict[str, Any] = {"arguments": None, "arguments_digest": "a1", "result": UNSET, "result_digest": "r1"}
+    assert levels(play(same(3, **fields))) == [("warn", "identical", 2)]
+    changing = [tool_call(n, **{**fields, "result_digest": f"r{n}"}) for n in range(10)]
+    assert play(changing) == []
+
+
+def test_results_cut_short_are_told_apart_by_their_digest(play):
+    """Equal beginnings of long outputs do not make equal outputs."""
+    cut = [tool_call(n, result="same head", result_length=90_000, result_digest=f"d{n}") for n in range(6)]
+    assert play(cut) == []
+    whole = [tool_call(n, result="same head", result_length=9, result_digest=f"d{n}") for n in range(3)]
+    assert levels(play(whole)) == [("warn", "identical", 2)]
+
+
+@pytest.mark.parametrize(
+    "poll",
+    [
+        {"tool": "wait", "arguments": {"id": 7}},
+        {"tool": "bash", "arguments": {"command": "sleep 30 && gh run view 7"}},
+        {"tool": "process", "arguments": {"action": "poll", "id": 7}},
+    ],
+)
+def test_declared_pollers_have_three_times_the_limits(play, poll):
+    """Who waits for something may ask more often, but not for ever."""
+    assert play(same(8, **poll)) == []
+    assert levels(play(same(9, **poll))) == [("warn", "identical", 8)]
+    assert levels(play(same(15, **poll))) == [("warn", "identical", 8), ("terminate", "identical", 14)]
+
+
+def interleaved(equal, total):
+    """Equal calls, each followed by one that never comes again, the last equal call at the end."""
+    events = []
+    for n in range(total):
+        foreign = n % 2 == 1 or n >= 2 * equal
+        events.append(tool_call(n, arguments={"command": f"cat f{n}" if foreign else "ls"}))
+    return events
+
+
+def test_window_majority_warns_at_five_of_twelve(play):
+    """One foreign call between blinds a streak; the window sees through it."""
+    assert play(interleaved(4, 8)) == []
+    alerts = play(interleaved(5, 9))
+    assert levels(alerts) == [("warn", "identical", 8)]
+    assert alerts[0].limits[0].name == "identical.window_warn"
+
+
+def test_window_majority_terminates_at_seven_of_twelve(play):
+    """Seven equal calls among twelve end it, six do not."""
+    pairs = [tool_call(n, arguments={"command": f"cat f{n}" if n % 3 == 2 else "ls"}) for n in range(11)]
+    six = levels(play([*pairs[:8]]))
+    assert six == [("warn", "identical", 6)]
+    assert ("terminate", "identical", 9) in levels(play(pairs))
+
+
+def test_calls_outside_the_window_do_not_count(play):
+    """The same look now and then over a long session is healthy."""
+    events = [tool_call(n, arguments={"command": "ls" if n % 3 == 0 else f"cat f{n}"}) for n in range(60)]
+    assert play(events) == []
+
+
+def test_runs_with_an_accepted_edit_between_are_no_majority(play):
+    """Running the same check after each edit is what one should do."""
+    events = []
+    for n in range(0, 24, 2):
+        events += [
+            tool_call(n, tool="edit", arguments={"path": "a.py", "new": str(n)}, result="ok"),
+            tool_call(n + 1, arguments={"command": "pytest"}, result="1 failed: test_a"),
+        ]
+    assert play(events) == []
+
+
+def test_equal_calls_of_one_parallel_batch_count_once_and_a_dozen_warns(play):
+    """A response that asks twice for one thing is careless, a dozen times is a loop."""
+    assert play(same(11, batch_id="b1")) == []
+    alerts = play(same(12, batch_id="b1"))
+    assert levels(alerts) == [("warn", "identical", 11)]
+    assert alerts[0].limits[0].name == "identical.batch_warn"
+
+
+def test_batches_that_repeat_are_a_streak(play):
+    """Three responses in a row with the same pair of calls are three, not six."""
+    events = [tool_call(n, batch_id=f"b{n // 2}") for n in range(6)]
+    assert levels(play(events[:4])) == []
+    assert levels(play(events)) == [("warn", "identical", 4)]
+
+
+def test_an_outage_inside_a_result_warns_but_does_not_terminate(play):
+    """An outage passes by itself: nobody is stopped for it."""
+    events = same(30, tool="search", arguments={"q": "x"}, result="503 service unavailable")
+    assert {alert.level for alert in play(events)} == {"warn"}
+
+
+def test_reasoning_names_call_count_and_limit(play):
+    """A person can check the alert without the recording."""
+    (alert,) = play(same(3))
+    assert "3 times in a row" in alert.reasoning
+    assert "bash(command=ls)" in alert.reasoning
+    assert "identical.warn = 3, set by default" in alert.reasoning
+    assert alert.evidence.event_ids == ("s1-0", "s1-1", "s1-2")
+    assert (alert.count, alert.tokens_wasted, alert.wasted_estimated) == (3, 2_000, True)

@@ -1,0 +1,111 @@
+"""Events that repeat, come late or in two parts count once; accounts and modes are kept."""
+
+import pytest
+from msgspec import UNSET
+
+from detectors import Limits, SessionState, observe
+from detectors.state import MAX_SEEN
+from schemas.common import Usage
+from schemas.testing import at, control, session_event, tool_call
+
+
+def play_into(state, events):
+    """The alerts of these events on this state."""
+    return [alert for event in events for alert in observe(state, event, Limits())]
+
+
+def test_redelivered_events_count_once():
+    """A producer's retry is no repetition."""
+    state = SessionState()
+    assert play_into(state, [tool_call(0)] * 50) == []
+    assert (state.calls, state.duplicates) == (1, 49)
+
+
+@pytest.mark.parametrize(("between", "repeats"), [(MAX_SEEN - 1, 1), (MAX_SEEN, 0)])
+def test_event_ids_are_remembered_up_to_the_bound(between, repeats):
+    """As many events as remembered may lie between, one more is forgotten."""
+    state = SessionState()
+    others = [tool_call(1 + n, arguments={"command": f"c{n}"}) for n in range(between)]
+    play_into(state, [tool_call(0), *others, tool_call(0, occurred_at=at(90))])
+    assert state.duplicates == repeats
+
+
+def test_a_sequence_at_or_below_the_highest_is_a_repeat():
+    """The producer's own counter recognises what the ring has forgotten, per kind of event."""
+    state = SessionState()
+    events = [tool_call(n, sequence=n) for n in range(2)]
+    again = [tool_call(50 + n, sequence=n) for n in range(2)]
+    other_kind = session_event(60, "turn", sequence=0)
+    assert play_into(state, [*events, *again, other_kind]) == []
+    assert (state.calls, state.duplicates) == (2, 2)
+
+
+def test_a_new_run_may_count_from_the_start_again():
+    """After started the producer's counter begins anew."""
+    state = SessionState()
+    play_into(state, [tool_call(0, sequence=9), session_event(1, "started", sequence=0), tool_call(2, sequence=1)])
+    assert (state.calls, state.duplicates) == (2, 0)
+
+
+def test_a_hook_and_a_span_for_one_call_count_once():
+    """Two records with one call id and the same action are one call."""
+    state = SessionState()
+    events = []
+    for n in range(4):
+        events += [tool_call(n, call_id=f"toolu_{n}"), tool_call(n, call_id=f"toolu_{n}", event_id=f"span-{n}")]
+    alerts = play_into(state, events)
+    assert [(alert.level, alert.seq) for alert in alerts] == [("warn", 2)]
+    assert (state.calls, state.duplicates) == (4, 4)
+
+
+def test_agents_that_use_one_id_for_all_calls_are_still_watched():
+    """Once an id comes with another action, ids say nothing in this session."""
+    state = SessionState()
+    events = [tool_call(n, call_id="1", arguments={"command": "ls" if n else "pwd"}) for n in range(6)]
+    assert [alert.level for alert in play_into(state, events)] == ["warn", "terminate"]
+
+
+def test_start_and_end_of_a_call_are_one():
+    """Producers that send both phases are counted by the end; a start whose end is lost counts nothing."""
+    state = SessionState()
+    events = []
+    for n in range(3):
+        events += [
+            tool_call(n, event_id=f"a{n}", phase="start", call_id=f"c{n}", result=UNSET, status=None),
+            tool_call(n, event_id=f"b{n}", phase="end", call_id=f"c{n}"),
+        ]
+    lost = [tool_call(9, event_id="z", phase="start", call_id="z", result=UNSET, status=None)]
+    assert [(alert.level, alert.seq) for alert in play_into(state, [*events, *lost])] == [("warn", 2)]
+    assert state.calls == 3
+
+
+@pytest.mark.parametrize(("older_s", "late"), [(3_600, 0), (3_600.001, 1)])
+def test_much_older_events_are_late(older_s, late):
+    """An hour is out of order, more is another time: counted, not applied."""
+    state = SessionState()
+    play_into(state, [tool_call(0, occurred_at=at(10_000)), tool_call(1, occurred_at=at(10_000 - older_s))])
+    assert (state.late, state.calls) == (late, 2 - late)
+
+
+def test_accounts_add_up_over_calls_turns_and_are_capped():
+    """Tokens and costs of calls and turns make the session's account; absurd sums stop at a bound."""
+    state = SessionState()
+    usage = Usage(input_tokens=10, output_tokens=5, cost_usd=0.5)
+    play_into(state, [tool_call(0, usage=usage), session_event(1, "turn", usage=usage)])
+    assert (state.tokens, state.cost) == (30, 1.0)
+    huge = Usage(input_tokens=2**63 - 1, cost_usd=1e300)
+    play_into(state, [session_event(2 + n, "turn", usage=huge) for n in range(3)])
+    assert (state.tokens, state.cost) == (2**62, 1e15)
+
+
+def test_modes_and_the_end_are_noted():
+    """What orchestrators decide is part of the state."""
+    state = SessionState()
+    play_into(state, [control(0, "mode", mode="explore")])
+    assert state.mode == "explore"
+    play_into(state, [control(1, "force")])
+    assert state.mode == "implement"
+    play_into(state, [session_event(2, "ended")])
+    assert state.ended
+    play_into(state, [session_event(3, "started")])
+    assert not state.ended
