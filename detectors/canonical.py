@@ -42,7 +42,7 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT_FLOAT:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_INT:
-        return f"int:{value}"
+        return str(value)
     return value
 
 

@@ -70,6 +70,7 @@ class DecisionLimits(_Section, frozen=True, kw_only=True):
     repeat_factor: Annotated[float, Meta(gt=1, le=1_000)] = 2.0  # the next warn of one loop at this multiple
     user_message_clears: bool = True
     late_after_s: Annotated[float, Meta(ge=0)] = 3_600.0  # older than what was applied by more than this: late
+    late_in_row: Positive = 20  # so many late ones in a row: the producer's clock was wrong before, not now
     poller_factor: Factor = 3.0  # limits of declared pollers are multiplied by it
     excerpt_chars: Annotated[int, Meta(ge=0, le=400)] = 100  # of a call kept for people; 0 keeps none
 

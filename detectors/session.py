@@ -39,10 +39,9 @@ def observe(state: SessionState, event: SessionInput, limits: Limits) -> list[Al
         state.duplicates += 1
         return []
     at_ms = int(event.occurred_at.timestamp() * 1_000)
-    if at_ms < state.last_ms - limits.decision.late_after_s * 1_000:
+    if _is_late(state, at_ms, limits):
         state.late += 1
         return []
-    state.last_ms = max(state.last_ms, at_ms)
     state.session_id = event.session_id
     _note_who(state, event)
     if isinstance(event, ToolCall):
@@ -103,6 +102,22 @@ def _control(state: SessionState, event: Control) -> None:
         state.ended = True
     elif event.action == "false_alarm" and event.answers:
         dismiss(state, event.answers)
+
+
+def _is_late(state: SessionState, at_ms: int, limits: Limits) -> bool:
+    """Tell whether an event is from another time than what was applied, and move the session's time on if not.
+
+    One event dated far ahead must not blind the watch for good: after some late ones in a row their time is believed.
+    """
+    if at_ms >= state.last_ms - limits.decision.late_after_s * 1_000:
+        state.last_ms = max(state.last_ms, at_ms)
+    elif state.late_in_row < limits.decision.late_in_row:
+        state.late_in_row += 1
+        return True
+    else:
+        state.last_ms = at_ms
+    state.late_in_row = 0
+    return False
 
 
 def _is_repeat(state: SessionState, event: SessionInput) -> bool:

@@ -134,6 +134,7 @@ class SessionState(msgspec.Struct, array_like=True):
     calls: int = 0
     duplicates: int = 0
     late: int = 0
+    late_in_row: int = 0
     alerts: int = 0
     last_ms: int = 0
     tokens: int = 0

@@ -87,6 +87,19 @@ def test_much_older_events_are_late(older_s, late):
     assert (state.late, state.calls) == (late, 2 - late)
 
 
+@pytest.mark.parametrize(("count", "calls"), [(20, 1), (21, 2)])
+def test_one_event_dated_far_ahead_does_not_blind_the_watch(count, calls):
+    """Twenty late events in a row are late, the next one's time is believed; a timely one starts the count over."""
+    state = SessionState()
+    ahead = tool_call(0, occurred_at=at(10**8))
+    play_into(state, [ahead, *[tool_call(1 + n, arguments={"command": f"c{n}"}) for n in range(count)]])
+    assert (state.calls, state.late) == (calls, 20)
+    timely = SessionState()
+    events = [ahead, *[tool_call(1 + n) for n in range(20)], tool_call(50, occurred_at=at(10**8 + 1))]
+    play_into(timely, [*events, *[tool_call(60 + n) for n in range(20)]])
+    assert (timely.calls, timely.late) == (2, 40)
+
+
 def test_accounts_add_up_over_calls_turns_and_are_capped():
     """Tokens and costs of calls and turns make the session's account; absurd sums stop at a bound."""
     state = SessionState()
