@@ -11,7 +11,7 @@ from detectors.canonical import canonical_arguments
 
 _SECRET = re.compile(
     r"""(?i)
-      (?P<name>["']?[\w-]*(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization|credential|cookie)[\w-]*["']?\s*[:=]\s*)
+      (?P<name>(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization|credential|cookie)[\w-]*["']?\s*[:=]\s*)
       (?:"[^"]*"|'[^']*'|(?:bearer|basic)\s+[^\s"',}]+|[^\s"',}&]+)
     | \b(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}
     | \b(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{12,}

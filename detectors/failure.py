@@ -109,12 +109,12 @@ def is_transient(code: str | int | None, message: str) -> bool:
 
 def _template(message: str, arguments: Any) -> str:
     """Return the masked template of the line that tells what failed."""
-    lines = [line.strip() for line in bounded(message).splitlines() if line.strip()]
+    lines = [line.strip()[:_LINE_CHARS] for line in bounded(message).splitlines() if line.strip()]
     if not lines:
         return ""
     exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)]
     telling = exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(line)), lines[0])
-    return mask_failure(telling[:_LINE_CHARS], arguments)
+    return mask_failure(telling, arguments)
 
 
 def _speaks(template: str) -> bool:
