@@ -13,7 +13,7 @@ from detectors.excerpt import excerpt
 from detectors.findings import Finding
 from detectors.guidance import guidance
 from detectors.limits import Limits
-from detectors.state import MAX_LOOPS, Loop, Recent, SessionState
+from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS, Loop, Recent, SessionState
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
 NOTICE, WARN, TERMINATE = 1, 2, 3
@@ -50,7 +50,7 @@ def dismiss(state: SessionState, alert_id: str) -> None:
     """A person marked this alert as wrong: its loop is not alerted again in this session."""
     wanted = digest("alert", alert_id)
     for loop in state.loops:
-        if loop.alert == wanted:
+        if wanted in loop.alerts:
             loop.level = TERMINATE
 
 
@@ -149,7 +149,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, e
         interventions_so_far=state.alerts,
     )
     state.alerts += 1
-    loop.alert = digest("alert", alert.alert_id)
+    loop.alerts = [*loop.alerts[1 - MAX_LOOP_ALERTS :], digest("alert", alert.alert_id)]
     return alert
 
 

@@ -16,6 +16,7 @@ STATE_VERSION: Final = 1
 
 MAX_SEEN = 64  # event ids, and call ids, remembered to recognise what comes twice
 MAX_LOOPS = 16  # loops under watch at once
+MAX_LOOP_ALERTS = 8  # alerts of one loop that a person can still mark as false
 MAX_AREAS = 8  # programs whose failures are counted apart
 MAX_KINDS = 8  # kinds of failure, and calls, remembered per area
 MAX_FAILING_CALLS = 8  # failing calls remembered for the same-call limit
@@ -123,7 +124,7 @@ class Loop(msgspec.Struct, array_like=True):
     last_seq: int
     since_ms: int
     mark: Mark
-    alert: int = 0
+    alerts: list[int] = msgspec.field(default_factory=list)
 
 
 class SessionState(msgspec.Struct, array_like=True):

@@ -3,9 +3,10 @@
 import pytest
 from msgspec import UNSET
 
-from detectors import Limits, SessionState, observe
-from detectors.state import MAX_LOOPS
+from detectors import Limits, SessionState, limits_from, observe
+from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS
 from schemas.common import Agent, Task, Usage
+from schemas.outputs import Alert
 from schemas.testing import control, session_event, tool_call
 
 
@@ -108,6 +109,22 @@ def test_an_alert_marked_as_false_silences_its_loop_only():
     assert [alert for n in range(5, 40) for alert in observe(state, tool_call(n), limits)] == []
     again = [tool_call(50 + n, arguments={"command": "pwd"}) for n in range(3)]
     assert [alert.level for event in again for alert in observe(state, event, limits)] == ["warn"]
+
+
+@pytest.mark.parametrize(("answered", "more"), [(MAX_LOOP_ALERTS - 1, 0), (MAX_LOOP_ALERTS, 1)])
+def test_any_of_the_latest_alerts_of_a_loop_may_be_marked(answered, more):
+    """A person may answer an earlier warning than the last; only those beyond the bound are forgotten."""
+    limits = limits_from([("test", {"identical.unrecorded_warn": 1, "decision.repeat_factor": 1.5})])
+    state, n = SessionState(), 0
+    alerts: list[Alert] = []
+    while len(alerts) <= answered:
+        alerts += observe(state, tool_call(n, result=UNSET, status=None), limits)
+        n += 1
+    observe(state, control(n, "false_alarm", answers=alerts[0].alert_id), limits)
+    later = [
+        alert for k in range(n + 1, 3 * n) for alert in observe(state, tool_call(k, result=UNSET, status=None), limits)
+    ]
+    assert (len(later) > 0) is bool(more)
 
 
 def test_ids_are_derived_from_the_events_alone(play):
