@@ -35,4 +35,4 @@ def guidance(finding: Finding, error: str) -> str:
 
 def _quoted(text: str) -> str:
     """Put marks around a quotation; marks in it become others, so that it cannot end before its end."""
-    return f"«{text.replace('«', '‹').replace('»', '›')}»"
+    return f"«{text.replace('«', '<').replace('»', '>')}»"
