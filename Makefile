@@ -1,0 +1,68 @@
+# Every target but `help` and `clean` works in .venv, which is built from requirements.lock when it is missing or outdated.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCKED := $(VENV)/.locked
+STAMP := $(VENV)/.built
+PYTEST_ARGS ?=
+CODE := detectors docs schemas streams tests traction.py
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-tools check lint format typecheck lock clean
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Build .venv: locked dependencies and the traction command; fetch the broker's jars
+
+$(LOCKED): requirements.lock
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "make: Traction needs Python 3.11 or newer, and $(PYTHON) is %d.%d; say: make PYTHON=python3.11 (or newer)" % v[:2])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: $(PYTHON) cannot build environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(STAMP): $(LOCKED) pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m streams.kafka_broker || echo "make: going on without the broker's jars; they are fetched when it is first started" >&2
+	@touch $@
+
+demo: $(STAMP) ## Play recorded agent sessions through a broker, a worker and the escalation consumer
+	$(BIN)/traction demo
+
+test: $(STAMP) ## Run the tests, on the broker that TRACTION_TEST_KAFKA names or else on one of their own
+	$(BIN)/python -m pytest -m "not tools" $(PYTEST_ARGS)
+
+test-tools: $(STAMP) ## Run the tests that need other tools; installs these as root where they are missing
+	tests/tools/install.sh
+	$(BIN)/python -m pytest -m tools $(PYTEST_ARGS)
+
+check: lint typecheck ## Check style, format, types, import rules and that generated files are up to date
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pip check --disable-pip-version-check
+	$(BIN)/python -m schemas.generate --check
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m schemas.compat
+
+lint: $(STAMP) ## Check style and format
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+format: $(STAMP) ## Set the format and mend what can be mended
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+typecheck: $(STAMP) ## Check types
+	$(BIN)/mypy
+
+lock: $(STAMP) ## Remake requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
+	cp requirements.lock $(VENV)/requirements.new
+	$(BIN)/uv --no-config pip compile pyproject.toml --extra broker --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
+		--output-file $(VENV)/requirements.new
+	cmp -s $(VENV)/requirements.new requirements.lock || cp $(VENV)/requirements.new requirements.lock
+
+clean: ## Remove .venv and what tools leave behind
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,139 @@
+"""The command line: the `traction` group, its settings and its exit codes. One command per file in this directory.
+
+A command is imported only when it is run, so that `traction --help` answers at once and a broken dependency of one
+command does not take the others down. Commands return nothing or an exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from streams.config import Config, flag, load
+
+VARIABLES = "TRACTION"
+"""What the names of all environment variables start with."""
+
+EXIT_INTERRUPTED = 130
+"""128 + SIGINT, as a shell reports a command that Ctrl-C ended."""
+
+
+class Entry(NamedTuple):
+    """Where a command is and what it does, so that help needs no import."""
+
+    target: str
+    summary: str
+
+
+COMMANDS = {
+    "broker": Entry("streams.cli.broker:broker", "Run an Apache Kafka broker for development and tests."),
+    "topics": Entry("streams.cli.topics:topics", "Create and check the topics."),
+    "worker": Entry("streams.cli.worker:worker", "Read agents' events, detect wheelspin, write alerts."),
+    "escalate": Entry("streams.cli.escalate:escalate", "Turn alerts into directives and terminations."),
+    "replay": Entry("streams.cli.replay:replay", "Run the detectors over recorded sessions, in files or directories."),
+    "demo": Entry("streams.cli.demo:demo", "Show Traction at work: agents that spin, and what is done about them."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and summaries, and imports one only when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order in which one meets them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None when there is none of that name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        name_variables(command, f"{VARIABLES}_{cmd_name.upper()}")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing one."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def name_variables(command: click.Command, prefix: str) -> None:
+    """Name the environment variables after the flags; click names them after the functions' parameters.
+
+    Args:
+        command: the command whose options get a variable.
+        prefix: what their names start with.
+    """
+    for option in command.params:
+        if isinstance(option, click.Option) and flag(option) != option.name:
+            option.envvar = f"{prefix}_{flag(option).upper()}"
+    for name, subcommand in command.commands.items() if isinstance(command, click.Group) else ():
+        name_variables(subcommand, f"{prefix}_{name.upper()}")
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={
+        "auto_envvar_prefix": VARIABLES,
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
+    epilog="""\b
+Settings are taken from flags, else from the environment, else from the TOML file:
+  traction worker --bootstrap kafka:9092
+  TRACTION_WORKER_BOOTSTRAP=kafka:9092 traction worker
+  TRACTION_BOOTSTRAP=kafka:9092 traction worker        (for all commands)
+  traction --config traction.toml worker
+
+\b
+traction.toml:
+  [traction]                     # for all commands
+  bootstrap = "kafka:9092"
+  [worker]                       # one table per command: its flags, with _ for -
+  ...
+  [limits]                       # the detectors' limits
+  ...
+""",
+)
+@click.version_option(package_name="traction")
+@click.option(
+    "--config",
+    "config_file",
+    envvar="TRACTION_CONFIG",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.toml",
+    help="Take settings from this file.  [env: TRACTION_CONFIG]",
+)
+@click.pass_context
+def traction(ctx: click.Context, config_file: Path | None) -> None:
+    """Wheelspin detection for AI agents.
+
+    Reads what agents do as a stream of events, notices that a session or a task spins (loops, oscillates, flaps,
+    never converges), and cuts in: warns, guides, hands over to a person, or terminates.
+    """
+    config = Config() if config_file is None else load(config_file, COMMANDS)
+    ctx.obj = config
+    name = ctx.invoked_subcommand
+    command = None if name is None else traction.get_command(ctx, name)
+    if name is not None and command is not None and config.path is not None:
+        ctx.default_map = {name: config.defaults(name, command)}
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
+    try:
+        code = traction.main(prog_name="traction", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        code = problem.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = EXIT_INTERRUPTED
+    sys.exit(code if isinstance(code, int) else 0)

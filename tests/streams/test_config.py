@@ -1,0 +1,224 @@
+"""Settings from flags, environment and the TOML file: which one wins, and what a mistake in the file is told like."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from streams import cli
+from streams.cli.options import SharedOption, shared
+from streams.config import SHARED_KEYS, Config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "traction"]
+
+
+@click.group(invoke_without_command=True)
+@shared("--bootstrap", "Where.", default="default:1")
+@click.option("--port", type=click.IntRange(0, 65535), default=1)
+@click.option("--wait", "seconds", type=float, default=0.0)
+@click.option("--loud/--quiet")
+@click.option("--kind", type=click.Choice(["red", "green"]), default="red")
+@click.option("--topic-name", "topics", multiple=True)
+@click.pass_context
+def probe(ctx: click.Context, /, **settings: object) -> None:
+    """Print the settings."""
+    if ctx.invoked_subcommand is None:
+        click.echo(json.dumps(settings))
+
+
+@probe.command()
+@shared("--bootstrap", "Where.", default="default:1")
+@click.option("--partitions", type=int, default=1)
+@click.pass_obj
+def inner(config: Config, /, **settings: object) -> None:
+    """Print the settings and the limits."""
+    click.echo(json.dumps({**settings, "limits": dict(config.limits)}))
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Result]:
+    """Give a way to run the probe with a configuration file, arguments and an environment."""
+    module = ModuleType("probe_of_the_settings")
+    vars(module)["probe"] = probe
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(cli.COMMANDS, "probe", cli.Entry(f"{module.__name__}:probe", "Print the settings."))
+
+    def invoke(toml: str | None, *arguments: str, environment: dict[str, str] | None = None) -> Result:
+        file = tmp_path / "traction.toml"
+        file.write_text(toml or "")
+        options = [] if toml is None else ["--config", str(file)]
+        return CliRunner().invoke(cli.traction, [*options, "probe", *arguments], env=environment)
+
+    return invoke
+
+
+def settings(result: Result) -> dict[str, Any]:
+    """Read what the probe printed."""
+    assert result.exit_code == 0, result.output
+    printed: dict[str, Any] = json.loads(result.stdout)
+    return printed
+
+
+def test_each_source_wins_over_the_next(run: Callable[..., Result]) -> None:
+    """Flag, the command's variable, the shared variable, the command's table, the shared table, the default."""
+    toml = '[traction]\nbootstrap = "shared-table:1"\n'
+    own = f'{toml}[probe]\nbootstrap = "own-table:1"\n'
+    for_all = {"TRACTION_BOOTSTRAP": "shared-variable:1"}
+    both = {**for_all, "TRACTION_PROBE_BOOTSTRAP": "own-variable:1"}
+    assert settings(run(None))["bootstrap"] == "default:1"
+    assert settings(run(toml))["bootstrap"] == "shared-table:1"
+    assert settings(run(own))["bootstrap"] == "own-table:1"
+    assert settings(run(own, environment=for_all))["bootstrap"] == "shared-variable:1"
+    assert settings(run(own, environment=both))["bootstrap"] == "own-variable:1"
+    assert settings(run(own, "--bootstrap", "flag:1", environment=both))["bootstrap"] == "flag:1"
+
+
+def test_a_subcommand_has_its_own_table(run: Callable[..., Result]) -> None:
+    """`[probe.inner]` sets what `probe inner` takes; the shared table reaches it too; limits are handed on."""
+    toml = '[traction]\nbootstrap = "b:1"\n[probe.inner]\npartitions = 7\n[limits]\nanything = 3\n'
+    assert settings(run(toml, "inner")) == {"bootstrap": "b:1", "partitions": 7, "limits": {"anything": 3}}
+    variable = {"TRACTION_PROBE_INNER_PARTITIONS": "8"}
+    assert settings(run(toml, "inner", environment=variable))["partitions"] == 8
+
+
+def test_every_type_of_option_can_be_set(run: Callable[..., Result]) -> None:
+    """Integers, numbers, flags, choices and lists come through; keys are the flags' names with _ for -."""
+    toml = '[probe]\nport = 2\nwait = 3\nloud = true\nkind = "green"\ntopic_name = ["a", "b"]\n'
+    printed = settings(run(toml))
+    assert (printed["port"], printed["seconds"], printed["loud"], printed["kind"]) == (2, 3.0, True, "green")
+    assert printed["topics"] == ["a", "b"]
+
+
+def test_variables_are_named_after_flags(run: Callable[..., Result]) -> None:
+    """TRACTION_COMMAND_FLAG works for every option, also where the code calls its value something else."""
+    assert settings(run(None, environment={"TRACTION_PROBE_WAIT": "4"}))["seconds"] == 4.0
+    assert settings(run(None, environment={"TRACTION_PROBE_TOPIC_NAME": "a b"}))["topics"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        ("[prob]", "there is no table [prob]; did you mean `probe`?"),
+        ("[zzzz]", "there is no table [zzzz]; known are: "),
+        ("port = 3", "`port` stands outside of any table; put it under [traction] or a command"),
+        ("probe = 3", "`probe` is a value; make it a table, [probe]"),
+        ("[traction]\nport = 3", "table [traction] has no key `port`; known are: "),
+        ("[traction]\nbootstrap = 3", 'table [traction] wants a string for `bootstrap`; write bootstrap = "..."'),
+        ("[probe]\nprot = 3", "table [probe] has no key `prot`; did you mean `port`?"),
+        ("[probe]\ntopic-name = []", "table [probe] has no key `topic-name`; did you mean `topic_name`?"),
+        ("[probe]\nhelp = true", "table [probe] has no key `help`; known are: "),
+        ('[probe]\nport = "3"', "table [probe] wants an integer for `port`, not '3'; write port = 1"),
+        ("[probe]\nport = true", "table [probe] wants an integer for `port`, not True; write port = 1"),
+        ("[probe]\nport = 70000", "table [probe] has a wrong `port`; 70000 is not in the range 0<=x<=65535."),
+        ('[probe]\nwait = "long"', "table [probe] wants a number for `wait`, not 'long'; write wait = 0.5"),
+        ("[probe]\nloud = 1", "table [probe] wants true or false for `loud`, not 1; write loud = true"),
+        ('[probe]\nkind = "blue"', "table [probe] has a wrong `kind`; 'blue' is not one of 'red', 'green'."),
+        ('[probe]\ntopic_name = "a"', 'table [probe] wants an array for `topic_name`; write topic_name = ["..."]'),
+        ("[probe]\ntopic_name = [1]", "table [probe] wants a string for `topic_name`, not 1; "),
+        ("[probe]\ninner = 1", "table [probe] has `inner` as a value; make it a table, [probe.inner]"),
+        ("[probe.inner]\nport = 1", "table [probe.inner] has no key `port`; "),
+        ("[probe", "is not TOML: "),
+    ],
+)
+def test_mistakes_in_the_file_are_named(run: Callable[..., Result], tmp_path: Path, toml: str, words: str) -> None:
+    """The message names the file, the table, the key and the way out; exit code 2; nothing is run."""
+    result = run(toml)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"Error: {tmp_path / 'traction.toml'}: {words}"), result.stderr
+
+
+def test_other_commands_mistakes_do_not_stop_this_one(run: Callable[..., Result]) -> None:
+    """Only the table of the command that is run is checked in full: checking all would import all of them."""
+    assert settings(run("[worker]\nno_such_key = 1\n[probe]\nport = 2"))["port"] == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(None, "cannot be read (No such file or directory)"), (b"\xff", "is not UTF-8")]
+)
+def test_unreadable_file(tmp_path: Path, content: bytes | None, words: str) -> None:
+    """A file that is not there or not text is named, whether a flag or the environment told of it."""
+    file = tmp_path / "c.toml"
+    if content is not None:
+        file.write_bytes(content)
+    for arguments, environment in [(["--config", str(file)], {}), ([], {"TRACTION_CONFIG": str(file)})]:
+        result = CliRunner().invoke(cli.traction, [*arguments, "broker", "--port", "0"], env=environment)
+        assert result.exit_code == 2
+        assert result.stderr.startswith(f"Error: {file}: {words}")
+
+
+def options_of(command: click.Command) -> Iterator[click.Parameter]:
+    """List the options of a command and of its subcommands."""
+    yield from command.params
+    for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
+        yield from options_of(subcommand)
+
+
+def test_shared_table_knows_the_shared_options() -> None:
+    """Every option that the environment can set for all commands can be set for all in the file, and no other."""
+    context = click.Context(cli.traction)
+    found = set()
+    for name in cli.COMMANDS:
+        command = cli.traction.get_command(context, name)
+        assert command is not None
+        found |= {option.name for option in options_of(command) if isinstance(option, SharedOption)}
+    assert found == set(SHARED_KEYS)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself(name: str) -> None:
+    """`traction COMMAND --help` works for each, and begins with what the list of commands says of it."""
+    result = CliRunner().invoke(cli.traction, [name, "--help"])
+    assert result.exit_code == 0
+    assert cli.COMMANDS[name].summary in " ".join(result.stdout.split())
+
+
+def test_help_imports_no_command() -> None:
+    """`traction --help` answers at once: neither Faust nor Kafka's client is loaded for it."""
+    code = "import sys, streams.cli\ntry:\n streams.cli.main()\nfinally:\n print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "worker" in done.stdout
+    assert not {"faust", "aiokafka", "aiohttp"} & set(json.loads(done.stderr.replace("'", '"')))
+
+
+def test_unknown_command_is_wrong_use() -> None:
+    """A command that does not exist ends with 2 and is named."""
+    done = subprocess.run([*COMMAND, "wrker"], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert "No such command 'wrker'" in done.stderr
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
+    """An interrupted command says nothing of Python's insides, and its exit code is the shell's for Ctrl-C."""
+    (tmp_path / "sleeper.py").write_text(
+        "import click, time\n@click.command()\ndef sleeper():\n    print('asleep', flush=True)\n    time.sleep(60)\n"
+    )
+    code = (
+        "import streams.cli as c; c.COMMANDS['sleeper'] = c.Entry('sleeper:sleeper', 'Sleep.'); "
+        "import sys; sys.argv = ['traction', 'sleeper']; c.main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "asleep\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
