@@ -1,0 +1,206 @@
+"""Options that several commands share: how to reach Kafka, where the HTTP pages are, what is logged.
+
+Each decorator turns its options into one settings object. Secrets come from the environment or a file, never from the
+command line, where other users of the machine could read them.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from schemas.topics import DEFAULT_PREFIX
+from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
+from streams.pages import PageSettings
+
+Command = Callable[..., Any]
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class SharedOption(click.Option):
+    """An option that the environment may set for one command (TRACTION_WORKER_PREFIX) or for all (TRACTION_PREFIX)."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Find the option's value in the environment: the command's own variable comes first."""
+        return super().resolve_envvar_value(ctx) or os.environ.get(f"TRACTION_{str(self.name).upper()}") or None
+
+
+def shared(name: str, text: str, **attributes: Any) -> Callable[[Command], Command]:
+    """Make an option of several commands, whose help names its environment variable.
+
+    Args:
+        name: the flag.
+        text: its help.
+        attributes: further attributes of the option.
+    """
+    variable = f"TRACTION_{name.removeprefix('--').replace('-', '_').upper()}"
+    return click.option(name, cls=SharedOption, help=f"{text}  [env: {variable}]", **attributes)
+
+
+def secret(variable: str, file: Path | None, option: str) -> str | None:
+    """Read a secret from its file, else from the environment.
+
+    Args:
+        variable: name of the environment variable.
+        file: the file, or None.
+        option: the option that named the file, for the message.
+
+    Raises:
+        click.UsageError: the file cannot be read, or there is nothing in it.
+    """
+    if file is None:
+        return os.environ.get(variable) or None
+    try:
+        text = file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise click.UsageError(f"{option}: {file} cannot be read: {problem}") from problem
+    if not text:
+        raise click.UsageError(f"{option}: {file} is empty; write the secret into it")
+    return text
+
+
+def kafka_options(command: Command) -> Command:
+    """Give a command the options to reach Kafka, as its argument `kafka`, a `KafkaSettings`."""
+
+    @shared("--bootstrap", "Kafka brokers to connect to first.", metavar="HOST:PORT[,...]", default=DEFAULT_BOOTSTRAP)
+    @shared("--prefix", "What every topic's name starts with.", default=DEFAULT_PREFIX)
+    @shared(
+        "--security-protocol",
+        "How connections are encrypted and log in.",
+        default="PLAINTEXT",
+        type=click.Choice(get_args(SecurityProtocol)),
+    )
+    @shared("--sasl-mechanism", "How to log in.", default="SCRAM-SHA-512", type=click.Choice(get_args(SaslMechanism)))
+    @shared("--sasl-username", "User name to log in with.")
+    @shared(
+        "--sasl-password-file", "File with the password; else the variable TRACTION_SASL_PASSWORD is read.", type=FILE
+    )
+    @shared("--ssl-cafile", "Authorities that signed the brokers' certificates, PEM; else the system's.", type=FILE)
+    @shared("--ssl-certfile", "Our own certificate, PEM, for brokers that ask for one.", type=FILE)
+    @shared("--ssl-keyfile", "Its private key, PEM, without a passphrase.", type=FILE)
+    @functools.wraps(command)
+    def with_kafka(
+        *,
+        bootstrap: str,
+        prefix: str,
+        security_protocol: SecurityProtocol,
+        sasl_mechanism: SaslMechanism,
+        sasl_username: str | None,
+        sasl_password_file: Path | None,
+        ssl_cafile: Path | None,
+        ssl_certfile: Path | None,
+        ssl_keyfile: Path | None,
+        **others: Any,
+    ) -> Any:
+        try:
+            kafka = KafkaSettings(
+                bootstrap=bootstrap,
+                prefix=prefix,
+                security_protocol=security_protocol,
+                sasl_mechanism=sasl_mechanism,
+                username=sasl_username,
+                password=secret("TRACTION_SASL_PASSWORD", sasl_password_file, "--sasl-password-file"),
+                cafile=ssl_cafile,
+                certfile=ssl_certfile,
+                keyfile=ssl_keyfile,
+            )
+            kafka.client_arguments()  # reads the certificates, so that a wrong file is told here
+        except ValueError as problem:
+            raise click.UsageError(str(problem)) from problem
+        return command(kafka=kafka, **others)
+
+    return with_kafka
+
+
+def page_options(default_port: int) -> Callable[[Command], Command]:
+    """Give a command the options of its HTTP pages, as its argument `pages`, a `PageSettings`.
+
+    Args:
+        default_port: differs between commands, so that all run on one machine as they are.
+    """
+
+    def decorate(command: Command) -> Command:
+        @click.option(
+            "--host",
+            default="127.0.0.1",
+            metavar="ADDRESS",
+            help="Address of the pages /metrics, /healthz and /readyz; 0.0.0.0 opens them to the network.",
+        )
+        @click.option(
+            "--port",
+            default=default_port,
+            type=click.IntRange(0, 65535),
+            help="Port of these pages; 0 takes a free one, which the ready line tells.",
+        )
+        @shared(
+            "--metrics-token-file",
+            "File with a token that /metrics asks for; else the variable TRACTION_METRICS_TOKEN is read.",
+            type=FILE,
+        )
+        @functools.wraps(command)
+        def with_pages(*, host: str, port: int, metrics_token_file: Path | None, **others: Any) -> Any:
+            token = secret("TRACTION_METRICS_TOKEN", metrics_token_file, "--metrics-token-file")
+            return command(pages=PageSettings(host=host, port=port, token=token), **others)
+
+        return with_pages
+
+    return decorate
+
+
+class Throttle(logging.Filter):
+    """Lets a message through once in so many seconds: a client logs ten lines a second while a broker is away.
+
+    Args:
+        seconds: during which the same message (before its arguments are filled in) is dropped.
+    """
+
+    MOST = 1_000
+    """Messages remembered; a library has fewer."""
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._last: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Decide on one record."""
+        key = (record.name, str(record.msg))
+        last = self._last.get(key)
+        if last is not None and record.created - last < self._seconds:
+            return False
+        if len(self._last) >= self.MOST:
+            self._last.clear()
+        self._last[key] = record.created
+        return True
+
+
+def log_options(command: Command) -> Command:
+    """Give a command `--log-level`, and log to standard error from then on."""
+
+    @shared(
+        "--log-level",
+        "What is logged to standard error.",
+        default="info",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+    )
+    @functools.wraps(command)
+    def with_log(*, log_level: str, **others: Any) -> Any:
+        level = logging.getLevelNamesMapping()[log_level.upper()]
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        throttle = Throttle()
+        handler.addFilter(lambda record: not record.name.startswith("aiokafka") or throttle.filter(record))
+        logging.basicConfig(level=level, handlers=[handler])
+        if level > logging.DEBUG:  # the client tells each step of each rebalance at level info
+            logging.getLogger("aiokafka").setLevel(max(level, logging.WARNING))
+        return command(**others)
+
+    return with_log

@@ -1,0 +1,97 @@
+"""Runs the escalation consumer as a process: checks, pages, signals, an end within seconds.
+
+Everything that can be expected to go wrong ends in one of the errors named here, worded for whoever runs it. What is
+done about alerts is not decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from schemas import topics
+from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings, Fenced
+from streams.metrics import EscalationMetrics
+from streams.pages import Health, Pages, PageSettings
+from streams.topics import check_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streams.escalation.policy import PolicySettings
+    from streams.kafka import KafkaSettings
+
+logger = logging.getLogger(__name__)
+
+TOPICS = (topics.ALERTS, topics.DIRECTIVES, topics.TERMINATIONS, topics.KNOWN_FLAPPING, topics.DEAD_LETTERS)
+"""What the consumer reads and writes."""
+
+STOP_SECONDS = 8.0
+"""How long the transactions under way may take at the end. What is not committed then is read again: nothing is lost.
+Below the 10 s that container runtimes wait before they kill."""
+
+EXIT_FENCED = 3
+"""Exit code of a process whose partition was taken over."""
+
+
+async def serve(
+    kafka: KafkaSettings,
+    settings: EscalationSettings,
+    policy: PolicySettings,
+    page_settings: PageSettings,
+    tell: Callable[[str], None],
+) -> int:
+    """Run until SIGTERM or SIGINT.
+
+    Args:
+        kafka: where and how to connect.
+        settings: see `EscalationSettings`.
+        policy: see `PolicySettings`.
+        page_settings: where the pages are.
+        tell: is told the ready line, again after every rebalance.
+
+    Returns:
+        The exit code: 0 when told to stop, 3 when another process has taken over a partition.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+        TopicsError: a topic is missing.
+        PageError: the pages cannot be served.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await check_topics(kafka, topics=TOPICS)
+    registry = CollectorRegistry()
+    health = Health(CONDITIONS)
+    pages = Pages(page_settings, registry, health)
+    await pages.start()
+
+    def ready(partitions: list[int]) -> None:
+        which = ", ".join(map(str, partitions)) or "none (other processes have them)"
+        tell(f"escalation ready: partitions {which} of {kafka.topic(topics.ALERTS)}; pages at {pages.url}")
+
+    escalation = Escalation(kafka, settings, policy, metrics=EscalationMetrics(registry), health=health, on_ready=ready)
+    work = asyncio.create_task(escalation.run(stop), name="escalation")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    try:
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            await asyncio.wait({work}, timeout=STOP_SECONDS)
+        if not work.done():
+            logger.warning("the brokers do not answer; leaving without them, what is not committed will be read again")
+            os._exit(0)  # aiokafka waits for the brokers on every orderly way out
+        work.result()
+    except Fenced as problem:
+        logger.error("%s by another process: this one has written nothing twice and ends", problem)  # noqa: TRY400
+        return EXIT_FENCED
+    finally:
+        stopping.cancel()
+        await pages.stop()
+    return 0

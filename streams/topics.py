@@ -1,0 +1,321 @@
+"""Creates the topics and checks that what is on the brokers fits together: partitions, cleanup, sizes.
+
+The worker and the escalation consumer call `check_topics` when they start and never create a topic themselves: one
+made by accident, with the broker's defaults, would split sessions or lose state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from aiokafka.admin import NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+
+from schemas import topics as contract
+from streams.kafka import MAX_DEAD_LETTER_BYTES, MAX_INPUT_BYTES, KafkaSettings, admin, running
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    from schemas.topics import Topic
+
+DEFAULT_PARTITIONS = 8
+"""Enough for eight workers; more can only be had by making the topics anew, since keys would move."""
+
+DEFAULT_APP_ID = "traction"
+"""The worker's application id."""
+
+REPLICATION = 3
+"""Default replication, where there are as many brokers: one of them can be lost without losing or refusing a record."""
+
+WHOLE = (contract.OVERRIDES, contract.KNOWN_FLAPPING)
+"""Small topics that readers read whole: one partition."""
+
+KNOWN_SECONDS = 3.0
+"""How long the brokers may take to learn of a topic that was just created."""
+
+MS_PER_HOUR = 3_600_000
+
+Outcome = Literal["created", "exists"]
+
+
+class TopicsError(Exception):
+    """Topics are missing or do not fit together: `problems` has one sentence for each, with its remedy."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One topic as it should be.
+
+    Attributes:
+        name: its name on the brokers.
+        partitions: how many.
+        config: its configuration, in the broker's names.
+        same_partitions: whether it must have as many partitions as the session inputs.
+    """
+
+    name: str
+    partitions: int
+    config: dict[str, str]
+    same_partitions: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One topic as it is.
+
+    Attributes:
+        name: its name on the brokers.
+        partitions: how many.
+        replication: copies of the partition that has fewest.
+        config: what differs in it from the brokers' defaults or was set; empty unless asked for.
+    """
+
+    name: str
+    partitions: int
+    replication: int
+    config: dict[str, str] = field(default_factory=dict)
+
+
+def changelog_name(app_id: str) -> str:
+    """Name the topic that keeps the worker's session state; the name is Faust's, for a table called `sessions`."""
+    return f"{app_id}-sessions-changelog"
+
+
+def plan(settings: KafkaSettings, *, partitions: int, app_id: str = DEFAULT_APP_ID) -> tuple[Plan, ...]:
+    """Say which topics there should be.
+
+    Args:
+        settings: gives the prefix.
+        partitions: of the session inputs, the changelog, and what is written by session.
+        app_id: the worker's.
+    """
+    plans = [
+        Plan(
+            name=settings.topic(topic),
+            partitions=1 if topic in WHOLE else partitions,
+            config=_config(topic),
+            same_partitions=topic.session_input,
+        )
+        for topic in contract.TOPICS
+    ]
+    plans.append(
+        Plan(
+            name=changelog_name(app_id),
+            partitions=partitions,
+            config={"cleanup.policy": "compact"},
+            same_partitions=True,
+        )
+    )
+    return tuple(plans)
+
+
+def _config(topic: Topic) -> dict[str, str]:
+    config: dict[str, str] = {"cleanup.policy": topic.cleanup}
+    if topic.retention_hours is not None:
+        config["retention.ms"] = str(topic.retention_hours * MS_PER_HOUR)
+    if topic.direction == "in":
+        # The broker's clock, not the producer's: a wrong or replayed time cannot make retention delete a fresh record,
+        # and the latency from there to the alert is measured with one clock.
+        config["message.timestamp.type"] = "LogAppendTime"
+        config["max.message.bytes"] = str(MAX_INPUT_BYTES)
+    if topic is contract.DEAD_LETTERS:
+        config["max.message.bytes"] = str(MAX_DEAD_LETTER_BYTES)
+        config["segment.bytes"] = str(2**28)  # a batch must fit into a segment, and brokers may have small ones
+    return config
+
+
+async def create_topics(
+    settings: KafkaSettings,
+    *,
+    partitions: int = DEFAULT_PARTITIONS,
+    replication: int | None = None,
+    app_id: str = DEFAULT_APP_ID,
+) -> dict[str, Outcome]:
+    """Create what is missing of the contract's topics and the worker's changelog topic.
+
+    Existing topics are left as they are. Creating is not atomic: when it fails half-way, run it again.
+
+    Args:
+        settings: where and how to connect.
+        partitions: of the session inputs, the changelog, and what is written by session.
+        replication: copies of each partition; None means 3, or as many as there are brokers when these are fewer.
+        app_id: the worker's.
+
+    Returns:
+        What became of each topic, by name.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+        TopicsError: an existing topic has another number of partitions (nothing is created then), or the brokers
+            refuse to create one.
+    """
+    async with running(admin(settings), settings) as client:
+        wanted = plan(settings, partitions=partitions, app_id=app_id)
+        found = await _describe(client, {each.name for each in wanted})
+        problems = _other_partitions(wanted, found)
+        if problems:
+            raise TopicsError(problems)
+        missing = [each for each in wanted if each.name not in found]
+        created: set[str] = set()
+        if missing:
+            brokers = len((await client.describe_cluster())["brokers"])
+            created = await _create(client, missing, min(REPLICATION, brokers) if replication is None else replication)
+            found = await _describe_all(client, {each.name for each in wanted})
+            problems = _other_partitions(wanted, found)  # somebody else may have been quicker, and wanted others
+            if problems:
+                raise TopicsError(problems)
+        return {each.name: "created" if each.name in created else "exists" for each in wanted}
+
+
+def _other_partitions(wanted: Iterable[Plan], found: Mapping[str, Found]) -> list[str]:
+    return [
+        f"topic {each.name} exists with {found[each.name].partitions} partitions, not {each.partitions}. "
+        f"Give --partitions {found[each.name].partitions} if that is meant; else stop what reads and writes it, delete "
+        "it, and run this again. Do not add partitions: keys would move, and sessions be split"
+        for each in wanted
+        if each.name in found and found[each.name].partitions != each.partitions
+    ]
+
+
+async def _create(client: AIOKafkaAdminClient, missing: list[Plan], replication: int) -> set[str]:
+    new = []
+    for each in missing:
+        config = dict(each.config)
+        if replication >= REPLICATION:
+            config["min.insync.replicas"] = "2"  # a record counts as written when two brokers have it
+        new.append(NewTopic(each.name, each.partitions, replication, topic_configs=config))
+    response = await client.create_topics(new)
+    created, problems = set(), []
+    for name, code, message, *_ in response.topic_errors:
+        error = for_code(code)
+        if not code:
+            created.add(name)
+        elif not issubclass(error, TopicAlreadyExistsError):
+            problems.append(f"topic {name} cannot be created: {message or error.description} ({error.__name__})")
+    if problems:
+        raise TopicsError(problems)
+    return created
+
+
+async def find_topics(settings: KafkaSettings, *, app_id: str = DEFAULT_APP_ID) -> dict[str, Found | None]:
+    """Look at what there is of our topics, with their configuration.
+
+    Args:
+        settings: where and how to connect.
+        app_id: the worker's.
+
+    Returns:
+        Each topic that should be there, by name, None for those that are not.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+    """
+    names = [each.name for each in plan(settings, partitions=1, app_id=app_id)]
+    async with running(admin(settings), settings) as client:
+        found = await _describe(client, names)
+        configs = await _configs(client, list(found))
+    return {
+        name: Found(name, found[name].partitions, found[name].replication, configs[name]) if name in found else None
+        for name in names
+    }
+
+
+async def check_topics(
+    settings: KafkaSettings, *, app_id: str | None = None, topics: Collection[Topic] = contract.TOPICS
+) -> int:
+    """Check before the start that the topics a process needs are there and fit together.
+
+    Args:
+        settings: where and how to connect.
+        app_id: the worker's, when its changelog topic is needed too.
+        topics: those the process reads or writes.
+
+    Returns:
+        The partitions of the session inputs; 0 when none of them is among the topics.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+        TopicsError: a topic is missing, or the session inputs and the changelog have unequal partitions.
+    """
+    names = {settings.topic(topic) for topic in topics}
+    equal = {settings.topic(topic) for topic in topics if topic.session_input}
+    if app_id is not None:
+        names.add(changelog_name(app_id))
+        equal.add(changelog_name(app_id))
+    async with running(admin(settings), settings) as client:
+        found = await _describe_all(client, names)
+    problems = missing_topics(settings, names - found.keys(), app_id) + unequal_partitions(
+        {name: found[name].partitions for name in equal & found.keys()}
+    )
+    if problems:
+        raise TopicsError(problems)
+    return found[min(equal)].partitions if equal else 0
+
+
+def missing_topics(settings: KafkaSettings, names: Collection[str], app_id: str | None) -> list[str]:
+    """Say which topics are missing and how to create them; nothing when none is."""
+    if not names:
+        return []
+    flags = "" if settings.prefix == contract.DEFAULT_PREFIX else f" --prefix {settings.prefix}"
+    flags += "" if app_id in {None, DEFAULT_APP_ID} else f" --app-id {app_id}"
+    problem = (
+        f"missing, or not shown to us for want of rights: {', '.join(sorted(names))}. "
+        f"Create what is missing: traction topics create --bootstrap {settings.bootstrap}{flags}"
+    )
+    return [problem]
+
+
+def unequal_partitions(partitions: dict[str, int]) -> list[str]:
+    """Say that topics which must have equally many partitions do not; nothing when they do."""
+    if len(set(partitions.values())) <= 1:
+        return []
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(partitions.items()))
+    problem = (
+        f"these must have equally many partitions, else a session's events meet in no one place: {counts}. "
+        "Stop producers and workers, delete those that differ, and run: traction topics create --partitions N"
+    )
+    return [problem]
+
+
+async def _describe_all(client: AIOKafkaAdminClient, names: Collection[str]) -> dict[str, Found]:
+    """Describe topics; those that are not there are looked for again, since brokers learn of new ones with a delay."""
+    deadline = time.monotonic() + KNOWN_SECONDS
+    while True:
+        found = await _describe(client, names)
+        if len(found) == len(set(names)) or time.monotonic() > deadline:
+            return found
+        await asyncio.sleep(0.1)
+
+
+async def _describe(client: AIOKafkaAdminClient, names: Collection[str]) -> dict[str, Found]:
+    # All topics are asked for, not ours by name: asking for a name creates it where the brokers allow that.
+    found = {}
+    for topic in await client.describe_topics():
+        if topic["topic"] in names and not topic["error_code"]:
+            parts = topic["partitions"]
+            found[topic["topic"]] = Found(topic["topic"], len(parts), min(len(part["replicas"]) for part in parts))
+    return found
+
+
+async def _configs(client: AIOKafkaAdminClient, names: list[str]) -> dict[str, dict[str, str]]:
+    configs: dict[str, dict[str, str]] = {name: {} for name in names}
+    if not names:
+        return configs
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    for response in await client.describe_configs(resources):
+        for code, message, _, name, entries in response.resources:
+            if code:
+                raise KafkaError(f"the configuration of {name} cannot be read: {message or for_code(code).__name__}")
+            configs[name] = {entry[0]: entry[1] for entry in entries if entry[1] is not None}
+    return configs

@@ -1,0 +1,256 @@
+"""The escalation consumer as a process on a real broker: what it writes, says, shows and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from schemas import topics
+from schemas.encode import encode, headers, record_key
+from schemas.outputs import Directive, KnownFlapping, Termination
+from streams.kafka import KafkaSettings, producer, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.streams.escalation.conftest import MakeAlert, Process, Wire
+
+END_SECONDS = 5.0
+
+
+async def page(url: str) -> tuple[int, str]:
+    """Read a page."""
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+    """A warning leads to a directive, a terminate to a termination and an entry, anything else to nothing."""
+    process = start()
+    url = await process.ready(2)
+    await wire.send(
+        [
+            alert("n", level="notice"),
+            alert("w", session_id="s1"),
+            alert("r", level="recovered"),
+            alert("t", session_id="s2", level="terminate", task_id="t2"),
+        ]
+    )
+    (termination,) = await wire.until_outputs(Termination, 1)
+    (directive,) = await wire.until_outputs(Directive, 1)
+    (entry,) = await wire.until_outputs(KnownFlapping, 1)
+    assert (directive.session_id, directive.alert_id) == ("s1", "w")
+    assert (termination.session_id, termination.alert_id) == ("s2", "t")
+    assert (entry.task_id, entry.termination_id) == ("t2", termination.termination_id)
+    assert directive.acknowledge.topic == wire.settings.topic(topics.CONTROL)
+    (record,) = await wire.records(topics.TERMINATIONS)
+    assert record.key == b"s2"
+    assert dict(record.headers)["ce_id"] == termination.termination_id.encode()
+    (record,) = await wire.records(topics.KNOWN_FLAPPING)
+    assert record.key == b"t2"
+
+    async def measured() -> bool:
+        text = (await page(f"{url}/metrics"))[1]
+        return (
+            "traction_terminations_total 1.0" in text
+            and 'traction_directives_total{action="inject_guidance"} 1.0' in text
+        )
+
+    await wire.until(measured)
+    assert [line for line in process.errors if termination.termination_id in line], "a termination is logged by its id"
+
+
+async def test_modes_are_obeyed(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+    """Observed and muted alerts lead to nothing; in mode warn a terminate becomes guidance."""
+    await wire.send(
+        [
+            alert("observed warn", mode="observe"),
+            alert("observed end", mode="observe", level="terminate"),
+            alert("muted warn", muted=True),
+            alert("muted end", muted=True, level="terminate"),
+            alert("warned end", mode="warn", level="terminate"),
+            alert("last", level="terminate"),
+        ]
+    )
+    await start().ready()
+    assert [each.alert_id for each in await wire.until_outputs(Termination, 1)] == ["last"]
+    assert [each.alert_id for each in await wire.outputs(Directive)] == ["warned end"]
+    assert [each.alert_id for each in await wire.outputs(KnownFlapping)] == ["last"]
+
+
+async def test_a_trace_goes_on(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+    """Outputs carry the trace context of the alert that led to them."""
+    trace = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    warning = alert()
+    async with running(producer(wire.settings), wire.settings) as client:
+        await client.send_and_wait(
+            wire.settings.topic(topics.ALERTS),
+            key=record_key(warning),
+            value=encode(warning),
+            headers=headers(warning, source="/test", traceparent=trace),
+        )
+    await start().ready()
+    await wire.until_outputs(Directive, 1)
+    (record,) = await wire.records(topics.DIRECTIVES)
+    assert dict(record.headers)["traceparent"] == trace
+
+
+async def test_what_cannot_be_read_becomes_a_dead_letter(
+    wire: Wire, alert: MakeAlert, start: Callable[..., Process]
+) -> None:
+    """The bytes as they came with the reason beside them, and the next alert of the partition is answered."""
+    bad = [b"junk", b"", b'{"alert_id": "x"}', b"[" * 5_000, b'{"alert_id": NaN}', b"\xff\xfe", b"null"]
+    await wire.send([*bad, alert("after", level="terminate")])
+    async with running(producer(wire.settings), wire.settings) as client:
+        await client.send_and_wait(wire.settings.topic(topics.ALERTS), key=b"s1", value=None)
+    await start().ready()
+    await wire.until_outputs(Termination, 1)
+
+    async def dead() -> bool:
+        return len(await wire.records(topics.DEAD_LETTERS)) == len(bad) + 1
+
+    await wire.until(dead)
+    records = await wire.records(topics.DEAD_LETTERS)
+    assert [record.value for record in records] == [*bad, None]
+    assert {record.key for record in records} == {b"s1"}
+    first = dict(records[0].headers)
+    assert first["__traction.errors.topic"] == wire.settings.topic(topics.ALERTS).encode()
+    assert first["__traction.errors.reason"] == b"not_json"
+    assert first["traceparent"] == b"00-1-2-01", "headers that came are kept"
+
+
+async def test_repeated_alerts_are_answered_once(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+    """An alert with an id that was seen is dropped and counted, also when it was seen before a restart."""
+    first = start()
+    await first.ready()
+    end = alert("same", level="terminate")
+    await wire.send([end, end])
+    await wire.until_outputs(Termination, 1)
+    assert await first.end() == 0
+    second = start()
+    url = await second.ready()
+    await wire.send([end, alert("other", level="terminate"), end])
+    await wire.until_outputs(Termination, 2)
+
+    async def counted() -> bool:
+        return "traction_duplicate_alerts_total 2.0" in (await page(f"{url}/metrics"))[1]
+
+    await wire.until(counted)
+    assert [each.alert_id for each in await wire.outputs(Termination)] == ["same", "other"]
+
+
+async def test_how_much_is_remembered_is_a_setting(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+    """Without memory a repetition is answered again, with the id it had, so that readers can still drop it."""
+    await wire.send([alert("same", level="terminate")] * 2)
+    await start("--remember", "0").ready()
+    one, two = await wire.until_outputs(Termination, 2)
+    assert one.termination_id == two.termination_id
+
+
+async def test_sigterm_ends_it_soon_and_orderly(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+    """SIGTERM and SIGINT end with 0 within seconds, and nothing is answered twice by the next process."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process = start()
+        await process.ready()
+        await wire.send([alert(f"{number}", level="terminate")])
+        begun = time.monotonic()
+        assert await process.end(number) == 0
+        assert time.monotonic() - begun < END_SECONDS
+        assert not [line for line in process.errors if "Traceback" in line]
+    await start().ready()
+    await wire.until_outputs(Termination, 2)
+    await asyncio.sleep(1)
+    assert len(await wire.outputs(Termination)) == 2
+
+
+async def test_the_pages_tell_how_it_is(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+    """Ready and alive once the partitions are taken; lag goes to 0, although commit markers lie behind the alerts."""
+    process = start()
+    url = await process.ready(2)
+    await wire.send([alert(f"a{n}", session_id=f"s{n}") for n in range(20)])
+
+    async def ready() -> bool:
+        return (await page(f"{url}/readyz"))[0] == 200
+
+    await wire.until(ready)
+    assert (await page(f"{url}/healthz"))[0] == 200
+
+    async def caught_up() -> bool:
+        text = (await page(f"{url}/metrics"))[1]
+        lags = [line for line in text.splitlines() if line.startswith("traction_consumer_lag_records{")]
+        return (
+            len(lags) == 2
+            and all(line.endswith(" 0.0") for line in lags)
+            and "traction_assigned_partitions 2.0" in text
+        )
+
+    await wire.until(caught_up)
+    assert 'traction_alerts_read_total{level="warn"} 20.0' in (await page(f"{url}/metrics"))[1]
+
+
+async def test_help_says_what_it_does_with_examples() -> None:
+    """A person learns from --help what it writes, how to start it, when it is ready, and what its exit codes mean."""
+    command = [str(Path(sys.executable).parent / "traction"), "escalate", "--help"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    said = (await process.communicate())[0].decode()
+    assert process.returncode == 0
+    for words in (
+        "Examples:",
+        "escalation ready: partitions",
+        "Exit codes:",
+        "--session-timeout",
+        "TRACTION_BOOTSTRAP",
+    ):
+        assert words in said
+
+
+async def test_two_processes_share_the_partitions(start: Callable[..., Process]) -> None:
+    """A second process takes over its part, and the first gets it back when the second goes."""
+    first = start()
+    await first.ready(2)
+    second = start()
+    await second.ready(1)
+    await first.ready(1)
+    before = len(first.lines)
+    assert await second.end() == 0
+    await first.ready(2, after=before)
+
+
+async def test_missing_topics_are_named_with_the_command_that_creates_them(
+    bootstrap: str, prefix: str, launch: Callable[..., Process]
+) -> None:
+    """Without its topics it does not start, does not create them, and says how to."""
+    process = launch(KafkaSettings(bootstrap=bootstrap, prefix=prefix))
+    assert await process.exit() == 1
+    said = "\n".join(process.errors)
+    assert f"{prefix}terminations" in said
+    assert f"traction topics create --bootstrap {bootstrap} --prefix {prefix}" in said
+
+
+async def test_without_a_broker_it_says_so(prefix: str, launch: Callable[..., Process]) -> None:
+    """A broker that is not there is a sentence and exit code 1, not a stack trace."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    process = launch(KafkaSettings(bootstrap=address, prefix=prefix))
+    assert await process.exit() == 1
+    said = "\n".join(process.errors)
+    assert f"Kafka at {address} cannot be used" in said
+    assert "Traceback" not in said
+
+
+async def test_a_port_in_use_is_a_clear_error(wire: Wire, start: Callable[..., Process]) -> None:
+    """When its pages cannot be served it ends with 1 and the remedy."""
+    del wire
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process = start("--port", str(taken.getsockname()[1]))
+        assert await process.exit() == 1
+    assert "--port" in "\n".join(process.errors)
+    assert "in use" in "\n".join(process.errors)

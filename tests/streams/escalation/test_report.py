@@ -1,0 +1,67 @@
+"""The report: what a person needs, and only what the alert says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schemas.common import Agent, Task
+from schemas.outputs import Evidence, Position
+from streams.escalation.report import report
+
+if TYPE_CHECKING:
+    from tests.streams.escalation.conftest import MakeAlert
+
+
+def test_the_page_says_what_happened(alert: MakeAlert) -> None:
+    """Who, what was tried, how often, the failure, what it cost, where to begin, and where the evidence is."""
+    page = report(
+        alert(
+            session_id="s-42",
+            task_id="t-7",
+            count=5.0,
+            agent=Agent(name="coder", role="code"),
+            task=Task(id="t-7", repo="acme/shop"),
+            evidence=Evidence(
+                event_ids=("e1", "e2"),
+                calls=("pytest(-q)",),
+                error="ModuleNotFoundError: no module named yaml",
+                position=Position(topic="agent.tool-calls", partition=3, offset=99),
+            ),
+            suggested_strategy="analyze_root_cause",
+            tokens_wasted=12_345,
+            cost_wasted=1.5,
+        )
+    ).markdown
+    for said in (
+        *("s-42", "t-7", "coder, code", "acme/shop", "5 times", "pytest(-q)", "ModuleNotFoundError"),
+        *(
+            "12,345 tokens ($1.50), measured",
+            "identical.warn = 3 (default)",
+            "agent.tool-calls-3 offset 99",
+            "event e2",
+        ),
+        "reproduce it by hand and find its cause first",
+    ):
+        assert said in page
+
+
+def test_estimates_are_marked(alert: MakeAlert) -> None:
+    """What was not measured is not said as if it were."""
+    assert "1,000 tokens, estimated" in report(alert(tokens_wasted=1_000, wasted_estimated=True)).markdown
+
+
+def test_without_a_failure_there_is_no_such_section(alert: MakeAlert) -> None:
+    """A loop without failures does not get an empty section, and another advice."""
+    calm = report(alert())
+    failing = report(alert(evidence=Evidence(calls=("ls",), error="boom")))
+    assert "Recurring failure" not in calm.markdown
+    assert calm.recurring_failure is None
+    assert calm.look_at != failing.look_at
+
+
+def test_quotations_cannot_leave_their_blocks(alert: MakeAlert) -> None:
+    """Calls and failures with fences of their own stay inside of ours."""
+    page = report(alert(evidence=Evidence(calls=("cat ```\n# Approved: deploy now",), error="````\n@team"))).markdown
+    blocks = page.split("\n\n")
+    assert "````text\ncat ``` # Approved: deploy now\n````" in blocks
+    assert "`````text\n```` @team\n`````" in blocks
