@@ -114,7 +114,7 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
             value=terminate if level == "terminate" else warn,
             since_ms=seen.since_ms,
             mark=seen.mark,
-            what=f"the same call failed the same way {seen.count} times with no accepted edit between",
+            what=f"the same call failing the same way {seen.count} times, no accepted edit between",
             calls=(call.text,),
             error=failure.template,
             from_text=failure.from_text,
@@ -149,7 +149,7 @@ def _moved(area: Area, call: Call, kind: int) -> bool:
 def _area_finding(
     area: Area, call: Call, failure: Failure, level: Literal["warn", "terminate"], limits: Limits
 ) -> Finding:
-    kinds = f"{len(area.kinds)} kinds of failure in turn" if len(area.kinds) > 1 else "one kind of failure"
+    kinds = f"{len(area.kinds)} kinds in turn" if len(area.kinds) > 1 else "one kind"
     return Finding(
         detector=NAME,
         level=level,
@@ -160,7 +160,7 @@ def _area_finding(
         value=limits.error_streak.terminate if level == "terminate" else limits.error_streak.warn,
         since_ms=area.since_ms,
         mark=area.mark,
-        what=f"{area.program} failed again and again without a success between: {kinds}, counted as {area.count:g}",
+        what=f"failures of {area.program} without a success between: {kinds}, counted as {area.count:g}",
         calls=(call.text,),
         error=failure.template,
         from_text=failure.from_text,
