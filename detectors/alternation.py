@@ -6,11 +6,11 @@ its smallest period only, so that A-B is not taken for A-B-A-B.
 
 from collections.abc import Iterator
 
-from detectors.call import Call
 from detectors.canonical import digest
+from detectors.facts import Call
 from detectors.findings import Finding, level_of
 from detectors.limits import Limits
-from detectors.state import Cycle, Recent, SessionState
+from detectors.state import Cycle, SessionState
 
 NAME = "alternation"
 
@@ -40,7 +40,7 @@ def _has_smaller_period(state: SessionState, period: int) -> bool:
     )
 
 
-def _equal_tail(recent: list[Recent], most: int) -> int:
+def _equal_tail(recent: list[Call], most: int) -> int:
     """Count the equal calls at the end, up to ``most``."""
     count = 1
     while count < most and recent[-1 - count].key == recent[-1].key:
@@ -48,7 +48,7 @@ def _equal_tail(recent: list[Recent], most: int) -> int:
     return count
 
 
-def _judge(block: list[Recent], cycle: Cycle, laps: int, limits: Limits) -> Iterator[Finding]:
+def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterator[Finding]:
     factor = limits.decision.poller_factor if any(seen.polls for seen in block) else 1
     if all(seen.recorded for seen in block):
         warn, terminate = limits.alternation.warn * factor, limits.alternation.terminate * factor
@@ -76,6 +76,6 @@ def _judge(block: list[Recent], cycle: Cycle, laps: int, limits: Limits) -> Iter
     )
 
 
-def _rotated(block: list[Recent], start: int) -> tuple[int, ...]:
+def _rotated(block: list[Call], start: int) -> tuple[int, ...]:
     """Return the block's actions from ``start`` on; the smallest rotation names the cycle wherever it was cut."""
     return tuple(seen.action for seen in block[start:] + block[:start])

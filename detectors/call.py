@@ -1,53 +1,24 @@
-"""The facts of one tool call that detectors share, each derived once: digests, kind of tool, failure."""
+"""Reads the facts of a tool call, each once: digests of action and result, kind of tool, failure."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import UNSET
 
 from detectors.canonical import canonical_arguments, digest
 from detectors.excerpt import call_excerpt
-from detectors.failure import Failure, is_transient, read_failure
+from detectors.facts import Call, Mark
+from detectors.failure import is_transient, read_failure
 from detectors.limits import Limits
 from detectors.masks import mask_result, text_of
 from detectors.tools import asks_to_poll, changes_files, command_of, plain_name, program_of, waits
 from schemas.events import ToolCall
 
+_NAME_CHARS = 64
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One tool call as detectors see it.
-
-    ``action`` is a digest of tool and canonical arguments, ``key`` of those and the masked result; both are 0 when the
-    arguments were not recorded, and ``recorded`` is False when the result was not.
-    """
-
-    seq: int
-    event_id: str
-    at_ms: int
-    tool: str
-    program: str
-    action: int
-    key: int
-    recorded: bool
-    batch: int
-    executes: bool
-    edits: bool
-    polls: bool
-    outage: bool
-    failure: Failure | None
-    text: str
-
-    @property
-    def succeeded(self) -> bool:
-        """The call is known, or from its text believed, not to have failed."""
-        return self.recorded and self.failure is None
-
-
-def read_call(event: ToolCall, seq: int, at_ms: int, limits: Limits) -> Call:
-    """Return the facts of a tool call; ``seq`` is its position in the session from 0."""
+def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
+    """Return the facts of a tool call; ``mark`` is what the session had spent up to it, the call included."""
     tools = limits.tools
     name = plain_name(event.tool)
     arguments = None if event.arguments is UNSET else event.arguments
@@ -61,11 +32,11 @@ def read_call(event: ToolCall, seq: int, at_ms: int, limits: Limits) -> Call:
     executes = tools.executes(name)
     command = command_of(arguments) if executes else ""
     return Call(
-        seq=seq,
+        seq=mark.calls - 1,
         event_id=event.event_id,
-        at_ms=at_ms,
-        tool=name,
-        program=program_of(command) or name,
+        mark=mark,
+        tool=name[:_NAME_CHARS],
+        program=(program_of(command) or name)[:_NAME_CHARS],
         action=action,
         key=key if action else 0,
         recorded=recorded,

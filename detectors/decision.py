@@ -10,10 +10,11 @@ from hashlib import blake2b
 
 from detectors.canonical import digest
 from detectors.excerpt import excerpt
+from detectors.facts import Call
 from detectors.findings import Finding
 from detectors.guidance import guidance
 from detectors.limits import Limits
-from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS, Loop, Recent, SessionState
+from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS, Loop, SessionState
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
 NOTICE, WARN, TERMINATE = 1, 2, 3
@@ -38,7 +39,7 @@ def decide(state: SessionState, findings: Iterable[Finding], event_id: str, limi
     for finding in ranked:
         loop = _loop(state, finding, seq)
         level = _due(loop, finding, corroborated=len(kinds[loop.fingerprint]) > 1, limits=limits)
-        loop.last_seq = seq
+        loop.last_seq, loop.last_ms = seq, state.last_ms
         if finding.detector == loop.detector:
             loop.count = max(loop.count, float(finding.count))
         if level is not None:
@@ -79,6 +80,7 @@ def _loop(state: SessionState, finding: Finding, seq: int) -> Loop:
         count=float(finding.count),
         next_warn=0.0,
         last_seq=seq,
+        last_ms=state.last_ms,
         since_ms=finding.since_ms,
         mark=finding.mark,
     )
@@ -153,7 +155,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, e
     return alert
 
 
-def _is_part(seen: Recent, finding: Finding) -> bool:
+def _is_part(seen: Call, finding: Finding) -> bool:
     """Tell whether a recent call belongs to the loop; failures in one area are of many calls, the latest is named."""
     return seen.action in finding.members or seen.text in finding.calls
 

@@ -9,8 +9,8 @@ exist or are forbidden, have limits of their own.
 from collections.abc import Iterator
 from typing import Literal
 
-from detectors.call import Call
 from detectors.canonical import digest
+from detectors.facts import Call
 from detectors.failure import Failure
 from detectors.findings import Finding, level_of
 from detectors.limits import Limits
@@ -56,7 +56,7 @@ def _clear(state: SessionState, call: Call) -> None:
 def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
     tool = UNKNOWN_TOOL if failure.unknown_tool else call.tool
     if state.denied.tool != tool:
-        state.denied = Denied(tool, 0, call.at_ms, state.now)
+        state.denied = Denied(tool, 0, call.mark.at_ms, call.mark)
     denied = state.denied
     denied.count += 1
     group = limits.error_streak
@@ -92,7 +92,7 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
     seen = next((seen for seen in state.failing_calls if seen.action == call.action), None)
     if seen is None or seen.kind != failure.kind or call.seq - seen.last_seq > limits.error_streak.same_call_within:
         state.failing_calls = [other for other in state.failing_calls if other is not seen][1 - MAX_FAILING_CALLS :]
-        seen = FailingCall(call.action, failure.kind, 0, call.at_ms, state.now, call.seq)
+        seen = FailingCall(call.action, failure.kind, 0, call.mark.at_ms, call.mark, call.seq)
     else:
         state.failing_calls.remove(seen)
     state.failing_calls.append(seen)
@@ -125,7 +125,7 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
 def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
     area = _take_area(state, call)
     if failure.failing is not None and area.failing is not None and failure.failing < area.failing:
-        area.count, area.since_ms, area.mark = 0.0, call.at_ms, state.now
+        area.count, area.since_ms, area.mark = 0.0, call.mark.at_ms, call.mark
         area.kinds.clear()
     if failure.failing is not None:
         area.failing = failure.failing if area.failing is None else min(area.failing, failure.failing)
@@ -178,6 +178,6 @@ def _take_area(state: SessionState, call: Call) -> Area:
     area = next((seen for seen in state.areas if seen.area == wanted), None)
     others = [seen for seen in state.areas if seen is not area]
     if area is None:
-        area = Area(wanted, call.program[:64], actions=[call.action], since_ms=call.at_ms, mark=state.now)
+        area = Area(wanted, call.program, actions=[call.action], since_ms=call.mark.at_ms, mark=call.mark)
     state.areas = [*others[1 - MAX_AREAS :], area]
     return area

@@ -20,6 +20,7 @@ MIN_LETTERS = 8
 _HEAD_CHARS = 400
 _LINE_CHARS = 300
 _TAIL_CHARS = 2_000
+_TEMPLATE_CHARS = 160
 
 _FAILED_TEXT = re.compile(
     r"""(?ix)
@@ -56,11 +57,12 @@ _UNKNOWN_TOOL = re.compile(
 _FAILING_COUNT = re.compile(r"(?i)\b(\d{1,6}) (?:tests? )?(?:failed|failures?|failing|errors?)\b")
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class Failure(msgspec.Struct, array_like=True, frozen=True):
     """How one call failed.
 
     ``kind`` is a digest of code or template, None when the message says too little. ``from_text`` marks weaker
-    evidence. ``failing`` is the number of failing checks where the message gives one.
+    evidence. ``failing`` is the number of failing checks where the message gives one. The template is cut
+    short, since the state keeps it.
     """
 
     kind: int | None
@@ -91,7 +93,7 @@ def read_failure(call: ToolCall) -> Failure | None:
     counts = _FAILING_COUNT.findall(message[-_TAIL_CHARS:])  # the summary stands last
     return Failure(
         kind=kind,
-        template=template,
+        template=template[:_TEMPLATE_CHARS],
         from_text=not flagged,
         transient=is_transient(code, message),
         denied=call.status == "denied",

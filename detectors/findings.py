@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from detectors.state import Mark
+from detectors.facts import Mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ results were not recorded are judged by their arguments alone, at a higher limit
 
 from collections.abc import Iterator
 
-from detectors.call import Call
 from detectors.canonical import digest
+from detectors.facts import Call
 from detectors.findings import Finding, level_of
 from detectors.limits import Limits
-from detectors.state import Recent, SessionState, Streak
+from detectors.state import SessionState, Streak
 
 NAME = "identical"
 
@@ -25,7 +25,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         streak.count += 1
         streak.batch, streak.in_batch = call.batch, 1
     else:
-        state.streak = streak = Streak(call.key, 1, call.at_ms, state.now, call.batch, 1)
+        state.streak = streak = Streak(call.key, 1, call.mark.at_ms, call.mark, call.batch, 1)
     factor = limits.decision.poller_factor if call.polls else 1
     if not call.recorded:
         warn = limits.identical.unrecorded_warn * factor
@@ -75,7 +75,7 @@ def settle_runs(state: SessionState, call: Call) -> None:
 
 
 def _finding(
-    state: SessionState, call: Call, count: int, limit: str, value: float, *, first: Recent | None = None
+    state: SessionState, call: Call, count: int, limit: str, value: float, *, first: Call | None = None
 ) -> Finding:
     """Return the finding for a limit that was reached; ``first`` is the loop's first call where a window was judged."""
     if first is not None:

@@ -4,17 +4,21 @@ This is the only entry into detection. It changes the given state in place and r
 the clock or remember anything elsewhere.
 """
 
+from collections import deque
+from collections.abc import Iterable
 from itertools import chain
 from typing import get_args
 
 import msgspec
 
 from detectors import alternation, error_streak, identical
-from detectors.call import Call, read_call
+from detectors.call import read_call
 from detectors.canonical import digest
 from detectors.decision import decide, dismiss
+from detectors.facts import Call, Mark
+from detectors.findings import Finding
 from detectors.limits import MAX_WINDOW_CALLS, Limits
-from detectors.state import MAX_SEEN, Recent, SessionState
+from detectors.state import MAX_SEEN, SessionState
 from schemas.common import Usage
 from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
@@ -47,53 +51,60 @@ def observe(state: SessionState, event: SessionInput, limits: Limits) -> list[Al
     if isinstance(event, ToolCall):
         return _tool_call(state, event, at_ms, limits)
     if isinstance(event, SessionEvent):
-        _session_event(state, event, limits)
+        _session_event(state, event, at_ms, limits)
     elif isinstance(event, Control):
-        _control(state, event)
+        _control(state, event, at_ms, limits)
     elif isinstance(event, FixAttempt):
         _spend(state, event.usage)
     return []
 
 
 def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits) -> list[Alert]:
-    """Steps: 1. read the call's facts; 2. remember it; 3. ask each detector; 4. decide."""
+    """Steps: 1. read the call's facts; 2. book it; 3. ask each detector; 4. decide."""
     if event.phase == "start":
         return []
-    call = read_call(event, state.calls, at_ms, limits)
+    call = read_call(event, Mark(at_ms, state.calls + 1), limits)
     if _is_known_call(state, event, call):
         state.duplicates += 1
         return []
     state.calls += 1
     _spend(state, event.usage)
+    call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
+    findings = _look(state, call, limits) if at_ms >= state.cleared_ms else ()
+    return decide(state, findings, event.event_id, limits)
+
+
+def _look(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
+    """Put the call among the latest and let each detector count it."""
     if identical.repeats_in_batch(state, call):
-        return decide(state, identical.observe_batch(state, call, limits), event.event_id, limits)
+        return identical.observe_batch(state, call, limits)
     identical.settle_runs(state, call)
-    _remember(state, call)
-    findings = chain(
+    state.recent.append(call)
+    del state.recent[:-MAX_WINDOW_CALLS]
+    return chain(
         identical.observe(state, call, limits),
         alternation.observe(state, call, limits),
         error_streak.observe(state, call, limits),
     )
-    return decide(state, findings, event.event_id, limits)
 
 
-def _session_event(state: SessionState, event: SessionEvent, limits: Limits) -> None:
+def _session_event(state: SessionState, event: SessionEvent, at_ms: int, limits: Limits) -> None:
     _spend(state, event.usage)
     if event.kind == "user_message" and limits.decision.user_message_clears:
-        state.forget_runs()
+        _clear(state, at_ms, limits)
     elif event.kind == "started":
-        state.forget_runs()
+        _clear(state, at_ms, limits)
         state.sequences = {_SEQUENCE_NAMES[SessionEvent]: event.sequence} if event.sequence is not None else {}
         state.ended = False
     elif event.kind == "ended":
         state.ended = True
 
 
-def _control(state: SessionState, event: Control) -> None:
-    """A person's or orchestrator's word: going on or starting over settles all loops, the rest is noted."""
+def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) -> None:
+    """A person's or orchestrator's word: going on or starting over settles all loops so far, the rest is noted."""
     if event.action in {"resume", "reset"}:
-        state.forget_runs()
-        state.loops.clear()
+        _clear(state, at_ms, limits)
+        state.loops = [loop for loop in state.loops if loop.last_ms >= at_ms]
     elif event.action == "mode":
         state.mode = event.mode or ""
     elif event.action == "force":
@@ -102,6 +113,19 @@ def _control(state: SessionState, event: Control) -> None:
         state.ended = True
     elif event.action == "false_alarm" and event.answers:
         dismiss(state, event.answers)
+
+
+def _clear(state: SessionState, at_ms: int, limits: Limits) -> None:
+    """Forget what was counted from calls before this time.
+
+    What clears comes on another topic than the calls, and may be read before or after them: earlier calls still to come
+    do not count, and later ones that were counted already are counted anew.
+    """
+    state.cleared_ms = max(state.cleared_ms, at_ms)
+    later = [call for call in state.recent if call.mark.at_ms >= state.cleared_ms]
+    state.forget_runs()
+    for call in later:
+        deque(_look(state, call, limits), maxlen=0)  # detectors count while they are listened to
 
 
 def _is_late(state: SessionState, at_ms: int, limits: Limits) -> bool:
@@ -150,23 +174,6 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
     state.seen_calls.append((seen, call.action))
     del state.seen_calls[:-MAX_SEEN]
     return False
-
-
-def _remember(state: SessionState, call: Call) -> None:
-    """Put the call among the latest."""
-    state.recent.append(
-        Recent(
-            key=call.key,
-            action=call.action,
-            mark=state.now,
-            event_id=call.event_id,
-            text=call.text,
-            recorded=call.recorded,
-            polls=call.polls,
-            executes=call.executes,
-        )
-    )
-    del state.recent[:-MAX_WINDOW_CALLS]
 
 
 def _note_who(state: SessionState, event: SessionInput) -> None:

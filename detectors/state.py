@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from detectors.facts import Call, Mark
 from detectors.limits import MAX_PERIOD_CALLS
 from schemas.common import Agent, Task
 
@@ -24,32 +25,6 @@ MAX_FAILING_CALLS = 8  # failing calls remembered for the same-call limit
 
 class UnsupportedState(ValueError):
     """The encoded state is of a version that this release does not read, or is damaged."""
-
-
-class Mark(msgspec.Struct, array_like=True, frozen=True):
-    """What the session had spent at some call: time in ms since 1970, calls, tokens and US dollars so far."""
-
-    at_ms: int = 0
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-
-
-class Recent(msgspec.Struct, array_like=True):
-    """One of the latest calls. ``key`` is tool, arguments and result; ``action`` the first two; 0 is not recorded.
-
-    ``settled`` calls (a run, and then an accepted edit) no longer count towards a majority.
-    """
-
-    key: int
-    action: int
-    mark: Mark
-    event_id: str
-    text: str
-    recorded: bool = True
-    polls: bool = False
-    executes: bool = False
-    settled: bool = False
 
 
 class Streak(msgspec.Struct, array_like=True):
@@ -122,6 +97,7 @@ class Loop(msgspec.Struct, array_like=True):
     count: float
     next_warn: float
     last_seq: int
+    last_ms: int
     since_ms: int
     mark: Mark
     alerts: list[int] = msgspec.field(default_factory=list)
@@ -150,7 +126,8 @@ class SessionState(msgspec.Struct, array_like=True):
     seen_calls: list[tuple[int, int]] = msgspec.field(default_factory=list)
     reuses_call_ids: bool = False
     sequences: dict[str, int] = msgspec.field(default_factory=dict)
-    recent: list[Recent] = msgspec.field(default_factory=list)
+    cleared_ms: int = -(2**62)
+    recent: list[Call] = msgspec.field(default_factory=list)
     streak: Streak = msgspec.field(default_factory=Streak)
     cycles: list[Cycle] = msgspec.field(default_factory=lambda: [Cycle() for _ in range(MAX_PERIOD_CALLS - 1)])
     areas: list[Area] = msgspec.field(default_factory=list)

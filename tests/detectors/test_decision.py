@@ -7,7 +7,7 @@ from detectors import Limits, SessionState, limits_from, observe
 from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS
 from schemas.common import Agent, Task, Usage
 from schemas.outputs import Alert
-from schemas.testing import control, session_event, tool_call
+from schemas.testing import at, control, session_event, tool_call
 
 
 def other(n):
@@ -77,6 +77,28 @@ def test_a_users_message_clears_what_was_counted(play, clears, levels):
     """A person spoke: what came before is settled, if the setting says so."""
     events = [tool_call(0), tool_call(1), session_event(2, "user_message"), tool_call(3), tool_call(4)]
     assert [alert.level for alert in play(events, {"decision.user_message_clears": clears})] == levels
+
+
+def test_a_message_read_late_does_not_take_back_what_came_after_it(play):
+    """The opening message of a session may be read after its first calls; these still count."""
+    message = session_event(0, "user_message", occurred_at=at(-1))
+    assert found(play([tool_call(0), tool_call(1), message, tool_call(2)])) == [("warn", 2)]
+
+
+def test_a_message_read_early_clears_the_calls_before_it(play):
+    """Calls made before the message do not count, though they are read after it."""
+    message = session_event(0, "user_message", occurred_at=at(1.5))
+    assert play([message, *[tool_call(n) for n in range(4)]]) == []
+    assert found(play([message, *[tool_call(n) for n in range(5)]])) == [("warn", 4)]
+
+
+def test_a_persons_decision_spares_a_loop_seen_after_it(play):
+    """A resume settles what was before it; a loop warned about later stays under watch."""
+    late = control(9, "resume", occurred_at=at(-1))
+    assert [alert.level for alert in play([*[tool_call(n) for n in range(3)], late, tool_call(3), tool_call(4)])] == [
+        "warn",
+        "terminate",
+    ]
 
 
 @pytest.mark.parametrize("kind", ["turn", "context_trimmed"])

@@ -82,3 +82,34 @@ def test_one_alert_per_loop_and_level_between_recoveries(stream):
                 warned.discard(alert.loop_id)
             elif alert.level == "warn":
                 warned.add(alert.loop_id)
+
+
+COUNTED = ("streak", "cycles", "areas", "failing_calls", "denied", "recent")
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from([None, "x failed badly", "y failed badly"])), max_size=30
+    ),
+    st.integers(0, 30),
+    st.integers(-12, 12),
+    st.sampled_from(["user_message", "started", "resume"]),
+)
+def test_what_clears_may_be_read_before_or_after_the_calls_around_it(moves, place, delay, kind):
+    """Topics are read in either order: what is counted afterwards depends on when it happened, not on when it came."""
+    stream = [
+        tool_call(n, arguments={"command": f"make {name}"}, error=text and ErrorInfo(code=2, message=text))
+        for n, (name, text) in enumerate(moves)
+    ]
+    place = min(place, len(stream))
+    build = control if kind == "resume" else session_event
+    clearing = build(0, kind, event_id="clears", occurred_at=at(place - 0.5))
+    came = max(0, min(len(stream), place + delay))
+    states = []
+    for index in (place, came):
+        state = SessionState()
+        for event in [*stream[:index], clearing, *stream[index:]]:
+            observe(state, event, Limits())
+        states.append([getattr(state, part) for part in COUNTED])
+    assert states[0] == states[1]
