@@ -1,0 +1,244 @@
+"""`traction replay`: recorded sessions through the detectors, here or by way of Kafka. Only words and options here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from detectors import InvalidLimits, Limits, limits_from
+from streams.cli import COMMANDS
+from streams.cli.options import kafka_options
+from streams.config import Config, load
+from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
+from streams.kafka import KafkaSettings, KafkaUnavailable
+from streams.publish import Published, publish
+from streams.replay import Totals, Verdict, play, row
+from streams.timeline import counted, damaged_line, plain, session_lines, summary_lines, unreadable_line
+from streams.topics import TopicsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXIT_UNREADABLE = 1
+EXIT_ALERTED = 3
+EXIT_NO_READER = 141
+"""128 + SIGPIPE, as a shell reports a command whose reader (`| head`) went away."""
+
+PROGRESS_AFTER_S = 1.0
+PROGRESS_EVERY_S = 0.2
+
+
+class Progress:
+    """One line on standard error that says how far it is: on a terminal only, and only when it takes long."""
+
+    def __init__(self) -> None:
+        self._on = sys.stderr.isatty()
+        self._next = time.monotonic() + PROGRESS_AFTER_S
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Show where it is, at most some times a second."""
+        if self._on and time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_EVERY_S
+            self._shown = True
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away before something else is written."""
+        if self._shown:
+            self._shown = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads all paths, tells on standard error what could not be read, and counts.
+
+    Attributes:
+        paths: files and directories.
+        progress: the line to clear before something is told.
+        unreadable: how many faults there were.
+        skipped: files in directories that are no recordings.
+    """
+
+    paths: tuple[Path, ...]
+    progress: Progress = field(default_factory=Progress)
+    unreadable: int = 0
+    skipped: int = 0
+
+    def sessions(self) -> Iterator[Session]:
+        """Give the sessions one by one."""
+        for path in self.paths:
+            for found in read_path(path):
+                if isinstance(found, Session):
+                    yield found
+                elif isinstance(found, Skipped):
+                    self.skipped += 1
+                else:
+                    self._tell(found)
+
+    def _tell(self, found: Unreadable | Damaged) -> None:
+        self.progress.clear()
+        if isinstance(found, Damaged):
+            click.echo(f"note: {damaged_line(found)}", err=True)
+        else:
+            self.unreadable += 1
+            click.echo(f"error: {unreadable_line(found)}", err=True)
+
+    def remarks(self) -> Iterator[str]:
+        """Give what the summary says of the reading."""
+        if self.skipped:
+            yield f"  skipped {counted(self.skipped, 'file')} of no known format"
+        if self.unreadable:
+            yield f"  could not read {counted(self.unreadable, 'file or line')}: told above"
+
+
+def read_limits(ctx: click.Context, file: Path | None) -> Limits:
+    """Put the limits together: those of `--config`, over them those of `--limits`.
+
+    Raises:
+        click.UsageError: a limit does not exist or has a value it cannot have.
+    """
+    config = ctx.obj if isinstance(ctx.obj, Config) else Config()
+    layers = [(f"file:{config.path}", config.limits)] if config.limits else []
+    if file is not None:
+        limits = load(file, COMMANDS).limits
+        if not limits:
+            raise click.UsageError(f"--limits {file}: there is no table [limits] in it; write one, or leave the option")
+        layers.append((f"file:{file}", limits))
+    try:
+        return limits_from(layers)
+    except InvalidLimits as problem:
+        raise click.UsageError(str(problem)) from problem
+
+
+@click.command(
+    epilog="""\b
+Formats, found by content (plain or gzip):
+  Claude Code transcripts, Codex rollouts, SWE-agent .traj, mini-swe-agent .traj.json,
+  OpenHands output.jsonl, OpenAI chat messages with tool calls, and lines of the neutral form
+  {session_id, seq, ts, tool, args, result, error}
+
+\b
+Examples:
+  traction replay ~/.claude/projects
+  traction replay --json --fail-on terminate runs/ > alerts.jsonl
+  traction replay --to-kafka --speed 60 ~/.codex/sessions
+
+\b
+Exit codes: 0 all was read; 1 something could not be read or published; 2 wrong use;
+            3 an alert of the level of --fail-on; 130 interrupted
+""",
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per alert and line, and nothing else.")
+@click.option("--all", "show_all", is_flag=True, help="Name the quiet sessions too.")
+@click.option(
+    "--limits",
+    "limits_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.toml",
+    help="Take the detectors' limits from the table [limits] of this file.",
+)
+@click.option(
+    "--fail-on", type=click.Choice(["warn", "terminate"]), help="Exit with 3 when a session reaches this level."
+)
+@click.option("--to-kafka", is_flag=True, help="Publish the events to Kafka instead, for a worker to judge.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="With --to-kafka: N times as fast as recorded, all sessions at once; else as fast as Kafka takes them.",
+)
+@kafka_options
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    *,
+    paths: tuple[Path, ...],
+    as_json: bool,
+    show_all: bool,
+    limits_file: Path | None,
+    fail_on: Verdict | None,
+    to_kafka: bool,
+    speed: float | None,
+    kafka: KafkaSettings,
+) -> int:
+    """Run the detectors over recorded sessions, in files or directories.
+
+    Prints a timeline of every session in which something repeats, and a summary.
+    """
+    if speed is not None and not to_kafka:
+        raise click.UsageError("--speed goes with --to-kafka: without Kafka nothing waits for anything")
+    if to_kafka and (as_json or show_all or fail_on or limits_file):
+        raise click.UsageError("--to-kafka leaves the judging to the worker: drop --json, --all, --fail-on, --limits")
+    reader = Reader(paths)
+    try:
+        if to_kafka:
+            return to_topics(kafka, reader, speed)
+        return judge(reader, read_limits(ctx, limits_file), as_json=as_json, show_all=show_all, fail_on=fail_on)
+    except BrokenPipeError:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - Python flushes it when it exits
+        return EXIT_NO_READER
+
+
+def judge(reader: Reader, limits: Limits, *, as_json: bool, show_all: bool, fail_on: Verdict | None) -> int:
+    """Run the detectors, print what they say, and give the exit code."""
+    colour = False if os.environ.get("NO_COLOR") else None
+    totals = Totals()
+    for session in reader.sessions():
+        played = play(session, limits)
+        totals.add(played)
+        if as_json:
+            for alert in played.alerts:
+                reader.progress.clear()
+                click.echo(msgspec.json.encode(row(session, alert)))
+        elif played.alerts or show_all:
+            reader.progress.clear()
+            for line in session_lines(played):
+                click.echo(line, color=colour)
+        reader.progress.show(f"{counted(totals.sessions, 'session')}, {counted(totals.calls, 'call')}")
+    reader.progress.clear()
+    if not as_json:
+        for line in (*summary_lines(totals), *reader.remarks()):
+            click.echo(line, color=colour)
+    if reader.unreadable:
+        return EXIT_UNREADABLE
+    return EXIT_ALERTED if fail_on is not None and totals.reached(fail_on) else 0
+
+
+def to_topics(kafka: KafkaSettings, reader: Reader, speed: float | None) -> int:
+    """Publish the events, print how many, and give the exit code."""
+
+    def tell(published: Published) -> None:
+        reader.progress.show(f"{counted(published.total, 'event')} published")
+
+    started = time.monotonic()
+    try:
+        published = asyncio.run(publish(kafka, reader.sessions(), speed=speed, tell=tell))
+    except (KafkaUnavailable, TopicsError) as problem:
+        reader.progress.clear()
+        raise click.ClickException(str(problem)) from problem
+    reader.progress.clear()
+    seconds = time.monotonic() - started
+    click.echo(
+        f"published {counted(published.sessions, 'session')}, {counted(published.total, 'event')} "
+        f"in {seconds:.1f} s ({published.total / seconds:,.0f} events/s) to {plain(kafka.bootstrap)}"
+    )
+    for topic, number in sorted(published.events.items()):
+        click.echo(f"  {topic:<24} {number:,}")
+    for event_id, reason in published.refused:
+        click.echo(f"error: event {plain(event_id)} was not taken: {plain(reason)}", err=True)
+    for line in reader.remarks():
+        click.echo(line)
+    return EXIT_UNREADABLE if reader.unreadable or published.refused else 0

@@ -1,0 +1,236 @@
+"""Reads rollouts of Codex (`~/.codex/sessions/**/rollout-*.jsonl`), of today and of before they had an envelope.
+
+One JSON object a line, `{timestamp, type, payload}`. A call is a `response_item`, its result another one with the same
+`call_id`; for shell commands an `event_msg` of type `exec_command_end` tells output, exit code and duration better, and
+is preferred. Without either, the exit code that some results carry in their text decides. A result without any is of
+unknown status.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from schemas.common import ErrorInfo, Task, Usage
+from streams.importers.build import Builder, Call, Happening, Session, agent_of
+from streams.importers.mend import NotJson, parse
+from streams.importers.shape import arguments_of, as_amount, as_count, as_dict, as_list, as_text, as_time, result_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from streams.importers.files import Recording
+
+NAME = "codex"
+
+_ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_EXIT_CODE = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)$", re.MULTILINE)
+_HEADS = ("Exit code:", "Chunk ID:", "Wall time:", "Process exited")
+_HEAD_CHARS = 300
+_NOT_TYPED = ("<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>", "<skill", "# AGENTS.md")
+
+
+def recognise(value: object) -> bool:
+    """Tell whether a line is one of this format."""
+    line = as_dict(value)
+    if line.get("type") in _ENVELOPES:
+        return isinstance(line.get("payload"), dict)
+    return {"id", "timestamp", "instructions"} <= line.keys()  # first line of the rollouts without an envelope
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The session that is being collected."""
+
+    builder: Builder
+    by_id: dict[str, Call] = field(default_factory=dict)
+    batch: list[Call] = field(default_factory=list)
+    response: list[Call] = field(default_factory=list)
+    exits: set[str] = field(default_factory=set)
+    total_tokens: int = -1
+    told_messages: bool = False
+    item_messages: list[Happening] = field(default_factory=list)
+
+
+def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
+    """Read the session of a file.
+
+    Args:
+        recording: the file.
+        whole: the file is one JSON document.
+    """
+    name = PurePath(recording.source).name.split(".jsonl")[0]
+    scope = _Scope(Builder(name, agent_of(NAME)))
+    named = False
+    for _, value, _ in recording.values(whole=whole):
+        line = as_dict(value)
+        at = as_time(line.get("timestamp"))
+        payload = as_dict(line.get("payload"))
+        kind = line.get("type")
+        meta = payload if kind == "session_meta" else line if {"id", "instructions"} <= line.keys() else None
+        if meta is not None:
+            if not named:  # a fork repeats its origin's below its own
+                named = True
+                _begin(scope, meta, at)
+        elif kind == "event_msg":
+            _event(scope, payload, at)
+        elif kind == "compacted":
+            scope.builder.happened("context_trimmed", at)
+        elif kind == "turn_context":
+            if scope.builder.agent is not None and scope.builder.agent.model is None:
+                scope.builder.agent = agent_of(NAME, payload.get("model"))
+        else:
+            _item(scope, payload or line, at)
+    if not named and not scope.builder.entries:
+        return
+    if scope.told_messages:
+        repeated = set(map(id, scope.item_messages))
+        scope.builder.entries = [entry for entry in scope.builder.entries if id(entry) not in repeated]
+    yield scope.builder.build(recording.source, NAME)
+
+
+def _begin(scope: _Scope, meta: dict[str, Any], at: datetime | None) -> None:
+    scope.builder.session_id = Builder(as_text(meta.get("id")) or scope.builder.session_id).session_id
+    repo = as_text(as_dict(meta.get("git")).get("repository_url"))
+    if repo:
+        path = re.split(r"[:/]", repo.removesuffix(".git").removesuffix("/"))[-2:]
+        scope.builder.task = Task(repo="/".join(path)[:256])
+    scope.builder.happened("started", at or as_time(meta.get("timestamp")))
+
+
+def _event(scope: _Scope, payload: dict[str, Any], at: datetime | None) -> None:
+    kind = as_text(payload.get("type"))
+    if kind == "user_message":
+        scope.told_messages = True
+        scope.builder.happened("user_message", at)
+    elif kind == "context_compacted":
+        scope.builder.happened("context_trimmed", at)
+    elif kind == "token_count":
+        _tokens(scope, as_dict(payload.get("info")))
+    elif kind in {"exec_command_end", "mcp_tool_call_end", "patch_apply_end"}:
+        call = scope.by_id.get(as_text(payload.get("call_id")) or "")
+        if call is not None:
+            scope.exits.add(call.call_id or "")
+            _ended(call, payload)
+
+
+def _ended(call: Call, payload: dict[str, Any]) -> None:
+    """Take what the program itself says of a call's end."""
+    duration = as_dict(payload.get("duration"))
+    if duration:
+        call.duration_ms = as_count(duration.get("secs")) * 1000 + as_count(duration.get("nanos")) / 1_000_000
+    output = payload.get("aggregated_output")
+    if isinstance(output, str):
+        call.result = output
+    exit_code, success, result = payload.get("exit_code"), payload.get("success"), as_dict(payload.get("result"))
+    if isinstance(exit_code, int):
+        _exited(call, exit_code)
+    elif isinstance(success, bool):
+        call.status = "ok" if success else "error"
+    elif result:
+        answer = as_dict(result.get("Ok"))
+        call.status = "error" if "Err" in result or answer.get("isError") is True else "ok"
+
+
+def _tokens(scope: _Scope, info: dict[str, Any]) -> None:
+    """Give a response's usage to its first call; the same count is often told twice."""
+    last, total = as_dict(info.get("last_token_usage")), as_dict(info.get("total_token_usage"))
+    tokens = as_count(total.get("total_tokens"))
+    if not last or tokens == scope.total_tokens:
+        return
+    scope.total_tokens = tokens
+    usage = Usage(input_tokens=as_count(last.get("input_tokens")), output_tokens=as_count(last.get("output_tokens")))
+    waiting = next((call for call in scope.response if call.usage is None), None)
+    if waiting is not None:
+        waiting.usage = usage
+    scope.response.clear()
+
+
+def _item(scope: _Scope, item: dict[str, Any], at: datetime | None) -> None:
+    kind = item.get("type")
+    if kind in _CALLS:
+        _call(scope, item, at)
+    elif kind in _OUTPUTS:
+        scope.batch.clear()
+        call = scope.by_id.get(as_text(item.get("call_id")) or "")
+        if call is not None:
+            _output(call, item.get("output"), told=(call.call_id or "") in scope.exits)
+    elif kind == "message" and item.get("role") == "user":
+        texts = [as_dict(part).get("text") for part in as_list(item.get("content"))]
+        first = next((text for text in texts if isinstance(text, str)), "")
+        if first.strip() and not first.lstrip().startswith(_NOT_TYPED):
+            message = Happening("user_message", at)
+            scope.builder.entries.append(message)
+            scope.item_messages.append(message)
+
+
+def _call(scope: _Scope, item: dict[str, Any], at: datetime | None) -> None:
+    call_id = as_text(item.get("call_id"))
+    if call_id is not None and call_id in scope.by_id:
+        return
+    kind = item.get("type")
+    if kind == "function_call":
+        tool, arguments = as_text(item.get("name")) or "", arguments_of(item.get("arguments"))
+    elif kind == "custom_tool_call":  # free text: a patch or a script, never JSON
+        tool, arguments = as_text(item.get("name")) or "", item.get("input", UNSET)
+    elif kind == "local_shell_call":
+        action = as_dict(item.get("action"))
+        tool = "local_shell"
+        arguments = {key: part for key, part in action.items() if key != "type" and part is not None}
+    else:
+        tool, arguments = "web_search", arguments_of(item.get("action"))
+    call = scope.builder.call(Call(tool, arguments, at, call_id))
+    scope.response.append(call)
+    if call_id is not None:
+        scope.by_id[call_id] = call
+        scope.batch.append(call)
+        if len(scope.batch) > 1:  # called one after the other, with no result between: one response asked for them
+            for member in scope.batch:
+                member.batch_id = scope.batch[0].call_id
+
+
+def _output(call: Call, output: object, *, told: bool) -> None:
+    """Take a result as it was given to the model, unless the program has told it better."""
+    if call.result is not UNSET:
+        return
+    success = as_dict(output).get("success")
+    if isinstance(output, dict):
+        output = output.get("content")
+    exit_code: int | None = None
+    if isinstance(output, str):
+        output, exit_code, seconds = _unwrapped(output)
+        call.duration_ms = seconds * 1000 if seconds is not None and call.duration_ms is None else call.duration_ms
+    call.result = result_of(output)
+    if told:
+        return
+    if exit_code is not None:
+        _exited(call, exit_code)
+    elif isinstance(success, bool):
+        call.status = "ok" if success else "error"
+
+
+def _exited(call: Call, code: int) -> None:
+    call.status = "ok" if code == 0 else "error"
+    call.error = ErrorInfo(code=code) if code else None
+
+
+def _unwrapped(output: str) -> tuple[str, int | None, float | None]:
+    """Take text, exit code and seconds out of the forms in which a shell's result is given to the model."""
+    if output.startswith('{"output":'):
+        try:
+            wrapped = as_dict(parse(output.encode("utf-8", "replace")).value)
+        except NotJson:
+            wrapped = {}
+        text, metadata = wrapped.get("output"), as_dict(wrapped.get("metadata"))
+        if isinstance(text, str):
+            code = metadata.get("exit_code")
+            return text, code if isinstance(code, int) else None, as_amount(metadata.get("duration_seconds"))
+    found = _EXIT_CODE.search(output[:_HEAD_CHARS]) if output.startswith(_HEADS) else None
+    return output, int(found[1]) if found else None, None

@@ -1,0 +1,172 @@
+"""Reads the neutral form: one tool call a line, `{session_id, seq, ts, tool, args, result, error}`.
+
+`error` is true, false or null (not recorded); `ts`, ISO 8601 or seconds since 1970, may be missing; a cut `result` has
+`result_len` (characters) and `result_sha256` of the whole. A line with `kind` (`started`, `user_message`,
+`context_trimmed`, `ended`) and no `tool` tells of the session itself; `call_id`, `batch_id` and `duration_ms` may be
+given. A file may hold many sessions, also interleaved; only those whose end has not come yet stand in memory. This form
+is ours, so that a line which does not keep to it is an error.
+
+An empty result with `error` null is one that was not recorded where the session records success elsewhere
+(`error: false`), and an empty one where it never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from schemas.common import Amount, Count
+from streams.importers.build import Builder, Call, Session
+from streams.importers.files import CannotRead
+from streams.importers.mend import CUT, NotJson, parse
+from streams.importers.shape import as_dict, as_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streams.importers.files import Recording
+
+NAME = "neutral"
+
+_KINDS = ("started", "user_message", "context_trimmed", "ended")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line, as it must be."""
+
+    session_id: Annotated[str, Meta(min_length=1)]
+    tool: Annotated[str, Meta(min_length=1)] | None = None
+    seq: Count | None = None
+    ts: str | float | None = None
+    args: Any = UNSET
+    result: Any = UNSET
+    error: bool | None = None
+    result_len: Count | None = None
+    result_sha256: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    kind: Literal["tool_call", "started", "user_message", "context_trimmed", "ended"] = "tool_call"
+    call_id: str | None = None
+    batch_id: str | None = None
+    duration_ms: Amount | None = None
+    reason: str | None = None
+
+
+class _Head(msgspec.Struct):
+    session_id: str
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A session whose end has not come yet: what was read, in the order of `seq`."""
+
+    entries: list[tuple[int, int, Line]] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+    position: int = 0
+
+    def take(self, line: Line) -> None:
+        """Add a line; a call whose `seq` is there already is the same call again."""
+        if line.seq is not None and line.tool is not None:
+            if line.seq in self.seen:
+                return
+            self.seen.add(line.seq)
+            self.position = line.seq
+        self.entries.append((self.position, len(self.entries), line))
+
+
+def recognise(value: object) -> bool:
+    """Tell whether a line is one of this form."""
+    line = as_dict(value)
+    is_call = "tool" in line and ("args" in line or "seq" in line)
+    return "session_id" in line and (is_call or ("tool" not in line and line.get("kind") in _KINDS))
+
+
+def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
+    """Read the sessions of a file, each when its last line has been read.
+
+    Args:
+        recording: the file.
+        whole: the file is one JSON document.
+    """
+    last = _last_lines(recording)
+    opened: dict[str, _Open] = {}
+    for number, value, _ in recording.values(whole=whole):
+        line = _line(recording, number, value)
+        if line is not None:
+            opened.setdefault(line.session_id, _Open()).take(line)
+        name = as_dict(value).get("session_id")
+        if isinstance(name, str) and last.get(name) == number and name in opened:
+            yield _session(recording, name, opened.pop(name))
+    for name, session in opened.items():
+        yield _session(recording, name, session)
+
+
+def _last_lines(recording: Recording) -> dict[str, int]:
+    """Find on which line each session ends."""
+    last: dict[str, int] = {}
+    try:
+        for number, text in recording.texts():
+            try:
+                name: object = _head.decode(text).session_id
+            except (msgspec.DecodeError, ValueError, RecursionError):
+                name = _slowly(text)
+            if isinstance(name, str):
+                last[name] = number
+    except CannotRead:
+        pass  # told when the lines themselves are read
+    recording.unreadable.clear()
+    return last
+
+
+def _slowly(text: bytes) -> object:
+    try:
+        return as_dict(parse(text).value).get("session_id")
+    except NotJson:
+        return None
+
+
+def _line(recording: Recording, number: int, value: object) -> Line | None:
+    try:
+        line = msgspec.convert(value, Line)
+    except msgspec.ValidationError as problem:
+        recording.fault(number, f"not a line of the neutral form: {problem}")
+        return None
+    if line.kind == "tool_call" and line.tool is None:
+        recording.fault(number, "not a line of the neutral form: field `tool` is missing")
+    elif line.ts is not None and as_time(line.ts) is None:
+        recording.fault(number, "not a line of the neutral form: `ts` is no time (write 2026-01-31T12:00:00Z)")
+    else:
+        return line
+    return None
+
+
+def _session(recording: Recording, name: str, opened: _Open) -> Session:
+    builder = Builder(name)
+    lines = [line for _, _, line in sorted(opened.entries, key=lambda entry: entry[:2])]
+    tells_success = any(line.error is False for line in lines)
+    for line in lines:
+        at = as_time(line.ts)
+        if line.kind == "tool_call":
+            builder.call(_call(line, tells_success=tells_success)).at = at
+        else:
+            builder.happened(line.kind, at, line.reason)
+    return builder.build(recording.source, NAME)
+
+
+def _call(line: Line, *, tells_success: bool) -> Call:
+    lost = line.result is None or (line.result == "" and line.error is None and tells_success)
+    return Call(
+        line.tool or "",
+        UNSET if line.args is None or CUT in as_dict(line.args) else line.args,
+        call_id=line.call_id,
+        batch_id=line.batch_id,
+        result=UNSET if lost else line.result,
+        result_length=line.result_len,
+        result_digest=line.result_sha256,
+        status=None if line.error is None else "error" if line.error else "ok",
+        duration_ms=line.duration_ms,
+    )

@@ -1,0 +1,85 @@
+"""Reads recorded sessions from files and directories, whatever format they are in.
+
+What cannot be read is part of the answer, beside the sessions: a fault in one line or file never hides the others.
+Prints nothing and decides on no exit code.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streams.importers.detect import Detected, detect
+from streams.importers.files import CannotRead, Damaged, Recording, Skipped, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streams.importers.build import Session
+
+_RECORDING_NAMES = (".jsonl", ".json", ".traj", ".jsonl.gz", ".json.gz", ".traj.gz")
+"""A file in a directory whose name ends so, and in which there is no JSON, is broken rather than something else."""
+
+
+def read_path(path: str | os.PathLike[str]) -> Iterator[Session | Unreadable | Damaged | Skipped]:
+    """Read the sessions of a file, or of all files in a directory and below it, sorted by name.
+
+    A file that is named must be a recording. In a directory, files of other kinds are `Skipped`; those that are, or
+    once were, recordings and cannot be read are `Unreadable` there too.
+
+    Args:
+        path: a file or directory. The sessions' `source` is this path, extended by the place within it.
+    """
+    top = Path(path)
+    if top.is_dir():
+        for file in _files(top):
+            yield from _read_file(file, named=False)
+    else:
+        yield from _read_file(top, named=True)
+
+
+def _files(top: Path) -> Iterator[Path]:
+    for directory, below, names in os.walk(top):
+        below.sort()
+        for name in sorted(names):
+            yield Path(directory, name)
+
+
+def _read_file(path: Path, *, named: bool) -> Iterator[Session | Unreadable | Damaged | Skipped]:
+    source = os.fsencode(path).decode("utf-8", "replace")
+    recording = Recording(path, source)
+    if not path.exists():
+        yield Unreadable(source, None, "no such file or directory")
+        return
+    if not path.is_file():  # a pipe or device could keep us waiting for ever
+        yield Unreadable(source, None, "not a regular file") if named else Skipped(source)
+        return
+    try:
+        found = detect(recording)
+    except CannotRead as problem:
+        yield Unreadable(source, None, str(problem))
+        return
+    if found.format is None:
+        yield _not_known(path, source, found, named=named)
+        return
+    told = 0
+    for session in found.format.read(recording, whole=found.whole):
+        yield session
+        yield from recording.unreadable[told:]
+        told = len(recording.unreadable)
+    yield from recording.unreadable[told:]
+    yield from recording.damages()
+
+
+def _not_known(path: Path, source: str, found: Detected, *, named: bool) -> Unreadable | Skipped:
+    """Tell a file that is something else from one that is broken."""
+    empty = path.stat().st_size == 0
+    broken = found.fault is not None or (not found.is_json and not empty and path.name.endswith(_RECORDING_NAMES))
+    if not named and not broken:
+        return Skipped(source)
+    if found.fault is not None:
+        return Unreadable(source, *found.fault)
+    if found.is_json:
+        return Unreadable(source, None, "JSON, but of no known format; `traction replay --help` lists them")
+    return Unreadable(source, None, "empty" if empty else "not a recording: there is no JSON in it")

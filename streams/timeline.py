@@ -1,0 +1,108 @@
+"""Puts what a replay found into words for a terminal: a timeline per session, and a summary.
+
+Readable without colour: colours only repeat what the words say. Takes control characters out of whatever comes from a
+recording, as it could steer the terminal. Prints nothing itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from streams.escalation.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from schemas.outputs import Alert
+    from streams.importers import Damaged, Unreadable
+    from streams.replay import Played, Totals
+
+COLOURS = {"terminate": "red", "warn": "yellow", "notice": "cyan", "recovered": "green"}
+"""Colours of the levels, by the terminal's names."""
+
+VERDICTS = {"terminate": "to be terminated", "warn": "warned", "notice": "noticed", None: "quiet"}
+"""What became of a session, in words."""
+
+_MAX_LINE_CHARS = 400
+_INDENT = " " * 8
+
+
+def plain(text: str, most: int = _MAX_LINE_CHARS) -> str:
+    """Make a text from elsewhere fit for a line of a terminal: no control characters, cut to so many characters."""
+    return line(text, most)
+
+
+def counted(number: int, word: str) -> str:
+    """Give a number with its word, in the plural where it needs one."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def session_lines(played: Played) -> Iterator[str]:
+    """Write a session's timeline: at which call it was noticed, what repeats, and where that was called."""
+    session, verdict = played.session, played.verdict
+    head = click.style(VERDICTS[verdict].upper(), fg=COLOURS.get(verdict or "", "green"), bold=True)
+    yield f"{head}  {plain(session.session_id)}  ({counted(session.calls, 'call')}, {plain(session.source)})"
+    positions = played.positions()
+    for alert in played.alerts:
+        yield from _alert_lines(alert, positions, timed=session.timed)
+
+
+def _alert_lines(alert: Alert, positions: dict[str, int], *, timed: bool) -> Iterator[str]:
+    level = click.style(f"{alert.level:<9}", fg=COLOURS[alert.level])
+    at = f"  {alert.occurred_at:%Y-%m-%d %H:%M:%S}" if timed else ""
+    yield f"  call #{alert.seq:<5}{at}  {level}  {alert.detector}: {plain(alert.reasoning)}"
+    for call in alert.evidence.calls:
+        if call not in alert.reasoning:
+            yield f"{_INDENT}repeats   {plain(call)}"
+    if alert.evidence.error and alert.evidence.error not in alert.reasoning:
+        yield f"{_INDENT}fails by  {plain(alert.evidence.error)}"
+    where = [positions[event_id] for event_id in alert.evidence.event_ids if event_id in positions]
+    if where:
+        yield f"{_INDENT}called at {' '.join(f'#{position}' for position in where)}"
+
+
+def summary_lines(totals: Totals) -> Iterator[str]:
+    """Write what came of all sessions."""
+    verdicts = totals.verdicts
+    found = ", ".join(f"{verdicts[verdict]:,} {VERDICTS[verdict]}" for verdict in ("terminate", "warn"))
+    noticed = f", {verdicts['notice']:,} {VERDICTS['notice']}" if verdicts["notice"] else ""
+    yield (
+        f"{counted(totals.sessions, 'session')}, {counted(totals.calls, 'tool call')}: "
+        f"{found}{noticed}, {verdicts[None]:,} {VERDICTS[None]}"
+    )
+    for detector in sorted({detector for detector, _ in totals.alerts}):
+        levels = {level: number for (name, level), number in totals.alerts.items() if name == detector}
+        parts = [
+            f"{levels[level]:,} {level}" for level in ("notice", "warn", "terminate", "recovered") if level in levels
+        ]
+        yield f"  {detector:<14} {', '.join(parts)}"
+
+
+def unreadable_line(found: Unreadable) -> str:
+    """Say what could not be read, as compilers do: file, line, reason."""
+    place = plain(found.source) if found.line is None else f"{plain(found.source)}:{found.line}"
+    return f"{place}: {plain(found.reason)}"
+
+
+def damaged_line(found: Damaged) -> str:
+    """Say which lines were damaged and read all the same."""
+    word = "line" if len(found.lines) == 1 else "lines"
+    place = (
+        f"{plain(found.source)}: {word} {_ranges(found.lines)}" if found.lines else f"{plain(found.source)}: in places"
+    )
+    if found.lost:
+        return f"{place} cut by a scrubber of secrets; what stands before the cut counts"
+    return f"{place} with characters that JSON does not allow; kept as they stand"
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Write numbers in rising order with runs as ranges."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
