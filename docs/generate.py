@@ -1,0 +1,338 @@
+# ruff: noqa: INP001 - run as a file, no part of a package
+"""Fills the generated parts of the pages from the code: limits, commands, topics, metrics, variables, a replay.
+
+`python docs/generate.py` writes them, `--check` tells whether the committed ones are what the code says. A part stands
+between two comments that name it; what stands outside of them is written by hand and never touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+import msgspec
+from click.testing import CliRunner
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics import MetricWrapperBase
+
+from detectors import Limits
+from schemas.invalid import InvalidEvent, Reason
+from schemas.topics import TOPICS
+from streams.cli import COMMANDS, traction
+from streams.cli.broker import default_data
+from streams.cli.options import SharedOption
+from streams.kafka import KafkaSettings
+from streams.kafka_broker.jars import default_cache
+from streams.metrics import EscalationMetrics, WorkerMetrics
+from streams.topics import DEFAULT_PARTITIONS, MS_PER_HOUR, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from prometheus_client.registry import Collector
+
+    from streams.topics import Plan
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMAND = "python docs/generate.py"
+HOURS_PER_DAY = 24
+
+DIRECTORIES = {
+    str(default_data()): "`traction/broker` in the user's data directory",
+    str(default_cache()): "`traction/kafka` in the user's cache directory",
+}
+"""Defaults that differ from machine to machine."""
+
+SECRETS = {
+    "TRACTION_METRICS_TOKEN": ("Token that `/metrics` asks for.", "TRACTION_METRICS_TOKEN_FILE"),
+    "TRACTION_SASL_PASSWORD": ("Password to log in to Kafka with.", "TRACTION_SASL_PASSWORD_FILE"),
+}
+"""Variables without an option: what they are, and the variable of the option that names a file instead."""
+
+_WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
+_NOTES = re.compile(r"\s*\[(default|env): ([^\]]*)\]")
+
+
+class Listing(CollectorRegistry):
+    """A registry that remembers the metrics in the order in which they were made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[MetricWrapperBase] = []
+
+    def register(self, collector: Collector) -> None:
+        """Take a collector in."""
+        super().register(collector)
+        if isinstance(collector, MetricWrapperBase):
+            self.made.append(collector)
+
+
+def meanings(table: str, names: Iterable[str]) -> dict[str, str]:
+    """Give the sentences of one table of `meanings.toml`.
+
+    Raises:
+        KeyError: a name has no sentence, or a sentence no name.
+    """
+    found: dict[str, str] = tomllib.loads((ROOT / "docs" / "meanings.toml").read_text("utf-8"))[table]
+    differing = found.keys() ^ set(names)
+    if differing:
+        raise KeyError(f"docs/meanings.toml [{table}] and the code differ in: {', '.join(sorted(differing))}")
+    return found
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Write a table in Markdown."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def limits() -> str:
+    """Write all limits with their defaults and what they may be."""
+    rows = []
+    of = meanings("limits", [name for name, _ in _limits(Limits)])
+    for name, field in _limits(Limits):
+        rows.append(
+            (f"`{name}`", f"`{json.dumps(field.default)}`", _range(msgspec.inspect.type_info(field.type)), of[name])
+        )
+    return table(("limit", "default", "may be", "meaning"), rows)
+
+
+def _limits(section: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[str, msgspec.structs.FieldInfo]]:
+    for field in msgspec.structs.fields(section):
+        if field.name in {"tools", "layers"}:
+            continue
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            yield from _limits(field.type, f"{field.name}.")
+        else:
+            yield f"{prefix}{field.name}", field
+
+
+def _range(of: msgspec.inspect.Type) -> str:
+    if isinstance(of, msgspec.inspect.LiteralType):
+        return ", ".join(f"`{value}`" for value in sorted(of.values, key=str))
+    if isinstance(of, msgspec.inspect.BoolType):
+        return "`true`, `false`"
+    if not isinstance(of, msgspec.inspect.IntType | msgspec.inspect.FloatType):
+        raise TypeError(f"the range of {of} cannot be told")
+    low = f"above {of.gt:,}" if of.gt is not None else f"{of.ge:,}"
+    return f"{low} to {of.le:,}" if of.le is not None else f"{low} or more"
+
+
+def tools() -> str:
+    """Write which tools belong to which kind by default."""
+    kinds = Limits().tools
+    rows = []
+    for field in msgspec.structs.fields(kinds):
+        value = getattr(kinds, field.name)
+        names = (
+            "; ".join(f"of `{tool}`: {_codes(labels)}" for tool, labels in value.items())
+            if isinstance(value, dict)
+            else _codes(sorted(value))
+        )
+        rows.append((f"`tools.{field.name}`", names))
+    return table(("setting", "default"), rows)
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def commands() -> str:
+    """Write every command: usage, what it does, its options, and what its help says below them."""
+    context = click.Context(traction, info_name="traction")
+    parts = []
+    for name in COMMANDS:
+        command = _named(name)
+        parts += list(_command(command, click.Context(command, context, info_name=name, show_default=True)))
+    return "\n\n".join(parts)
+
+
+def _named(name: str) -> click.Command:
+    command = traction.get_command(click.Context(traction), name)
+    if command is None:
+        raise KeyError(name)
+    return command
+
+
+def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f"## {context.command_path}"
+    yield f"`{' '.join([context.command_path, *command.collect_usage_pieces(context)])}`"
+    yield _WRAPPED.sub(" ", inspect.cleandoc(command.help or ""))
+    own = [option for option in _options(command) if not isinstance(option, SharedOption)]
+    if own:
+        head = ("option", "setting", "default", "meaning")
+        yield table(head, [_option(option, context) for option in own])
+    common = [option for option in _options(command) if isinstance(option, SharedOption)]
+    if common:
+        yield f"And, [as for other commands](#shared-options): {_codes(option.opts[0] for option in common)}."
+    if command.epilog:
+        shown = command.epilog.replace("\b\n", "").strip()
+        yield f"```text\n{shown}\n```"
+    if isinstance(command, click.Group):
+        for name, subcommand in command.commands.items():
+            yield from _command(subcommand, click.Context(subcommand, context, info_name=name, show_default=True))
+
+
+def shared_options() -> str:
+    """Write the options that several commands have."""
+    context = click.Context(traction, show_default=True)
+    rows = {option.name: _option(option, context) for option, _ in _shared()}
+    return table(("option", "setting", "default", "meaning"), rows.values())
+
+
+def _shared() -> Iterator[tuple[SharedOption, str]]:
+    """Give each shared option of each command, with the command's name."""
+    for name in COMMANDS:
+        command = _named(name)
+        for leaf in command.commands.values() if isinstance(command, click.Group) else (command,):
+            for option in _options(leaf):
+                if isinstance(option, SharedOption):
+                    yield option, name
+
+
+def _options(command: click.Command) -> list[click.Option]:
+    return [option for option in command.params if isinstance(option, click.Option)]
+
+
+def _option(option: click.Option, context: click.Context) -> tuple[str, ...]:
+    extra = option.get_help_extra(context)
+    notes = dict(_NOTES.findall(option.help or ""))
+    default = notes.get("default") or extra.get("default", "")
+    default = DIRECTORIES.get(default) or (f"`{default}`" if default and " " not in default else default)
+    metavar = "" if option.is_flag else f" {option.make_metavar(context).removesuffix(' RANGE')}"
+    allowed = f" May be {extra['range']}." if "range" in extra else ""
+    text = _NOTES.sub("", option.help or "")
+    return f"`{', '.join(option.opts)}{metavar}`", f"`{option.name}`", default, f"{text}{allowed}"
+
+
+def variables() -> str:
+    """Write the variables of the environment that mean the same to several commands."""
+    rows = {"TRACTION_CONFIG": ("`--config`", "Settings file.")}
+    readers = {"TRACTION_CONFIG": list(COMMANDS)}
+    for option, command in _shared():
+        variable = f"TRACTION_{str(option.name).upper()}"
+        rows[variable] = f"`{option.opts[0]}`", _NOTES.sub("", option.help or "")
+        if command not in readers.setdefault(variable, []):
+            readers[variable].append(command)
+    for variable, (text, file) in SECRETS.items():
+        rows[variable], readers[variable] = ("", text), readers[file]
+    head = ("variable", "option", "meaning", "read by")
+    return table(head, [(f"`{name}`", *rows[name], ", ".join(readers[name])) for name in sorted(rows)])
+
+
+def topics() -> str:
+    """Write the topics as `traction topics create` makes them."""
+    settings = KafkaSettings()
+    plans = {each.name: each for each in plan(settings, partitions=DEFAULT_PARTITIONS)}
+    rows: list[tuple[str, ...]] = []
+    for topic in TOPICS:
+        made = plans.pop(settings.topic(topic))
+        way = "read" if topic.direction == "in" else "written"
+        rows.append((f"`{made.name}`", way, topic.key, *_shape(made), topic.description))
+    (changelog,) = plans.values()
+    text = "The state of the sessions."
+    rows.append((f"`{changelog.name}`", "both", "session_id", *_shape(changelog), text))
+    return table(("topic", "by us", "key", "partitions", "cleanup", "kept", "what it carries"), rows)
+
+
+def _shape(made: Plan) -> tuple[str, str, str]:
+    kept = "the latest of each key"
+    if "retention.ms" in made.config:
+        kept = f"{int(made.config['retention.ms']) // MS_PER_HOUR // HOURS_PER_DAY} days"
+    return f"{made.partitions}{' =' if made.same_partitions else ''}", made.config["cleanup.policy"], kept
+
+
+def reasons() -> str:
+    """Write the reasons for which records become dead letters."""
+    of = meanings("reasons", get_args(Reason))
+    rows = [(f"`{reason}`", InvalidEvent(reason, "", "").stage, of[reason]) for reason in get_args(Reason)]
+    return table(("reason", "stage", "what is wrong"), rows)
+
+
+def metrics() -> str:
+    """Write all metrics of both processes."""
+    of_worker, of_escalation = Listing(), Listing()
+    WorkerMetrics(of_worker)
+    EscalationMetrics(of_escalation)
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for process, registry in (("worker", of_worker), ("escalate", of_escalation)):
+        for metric in registry.made:
+            described = next(iter(metric.describe()))
+            name = f"{described.name}_total" if described.type == "counter" else described.name
+            labels = _codes(metric._labelnames)  # noqa: SLF001 - there is no public way
+            rows.setdefault((f"`{name}`", described.type, labels, described.documentation), []).append(process)
+    head = ("metric", "type", "labels", "on the page of", "meaning")
+    return table(head, [(*row[:3], ", ".join(processes), row[3]) for row, processes in rows.items()])
+
+
+def replay() -> str:
+    """Write what a replay of the demo's sessions says."""
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        result = CliRunner().invoke(traction, ["replay", "streams/demo/sessions"], prog_name="traction")
+    finally:
+        os.chdir(before)
+    if result.exit_code:
+        raise RuntimeError(result.output)
+    return f"```text\n{result.output.rstrip()}\n```"
+
+
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"replay": replay},
+    "docs/commands.md": {"commands": commands, "shared options": shared_options},
+    "docs/detectors.md": {"limits": limits, "tools": tools},
+    "docs/operating.md": {"topics": topics, "reasons": reasons, "metrics": metrics, "variables": variables},
+}
+"""For each page its generated parts by name."""
+
+
+def filled(page: str, text: str) -> str:
+    """Give a page's text with its generated parts as the code says.
+
+    Raises:
+        ValueError: a part has no place in the text.
+    """
+    for name, part in PARTS[page].items():
+        begin, end = f"<!-- generated: {name}, by {COMMAND} -->", f"<!-- end of {name} -->"
+        before, found, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not (found and closed):
+            raise ValueError(f"{page}: there is no place for {name}; write the lines\n{begin}\n{end}")
+        text = f"{before}{begin}\n\n{part()}\n\n{end}{after}"
+    return text
+
+
+def differences(root: Path = ROOT) -> list[str]:
+    """List the pages whose generated parts are not what the code says.
+
+    Args:
+        root: where the pages are.
+    """
+    return [page for page in PARTS if filled(page, text := (root / page).read_text("utf-8")) != text]
+
+
+def main() -> None:
+    """Write the pages, or check them and exit with 1 when one differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 when a page differs")
+    if parser.parse_args().check:
+        stale = differences()
+        if stale:
+            sys.exit(f"not what the code says: {', '.join(stale)}; run: {COMMAND}")
+        return
+    for page in PARTS:
+        path = ROOT / page
+        path.write_text(filled(page, path.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""What the pages say is there: links, commands, options, limits, topics, metrics, variables and generated parts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+from detectors import limits_from
+from schemas.decode import decode
+from schemas.topics import TOOL_CALLS, TOPICS
+from streams.cli import COMMANDS, traction
+from streams.config import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.docs.conftest import Block, Find
+
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?P<target>[^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+GENERATED = re.compile(r"<!-- generated: .*?<!-- end of [^>]*-->", re.DOTALL)
+
+RUN = {
+    "first-event", "first-event-js", "first-event-kcat", "in-process", "obey", "obey-js", "override", "replay", "start",
+}  # fmt: skip
+"""Blocks that test_examples.py runs."""
+
+CHECKED = {"flow", "in-process-output", "make", "settings", "set-up", "locks"}
+"""Blocks that are compared or parsed, here or there."""
+
+
+def slug(heading: str) -> str:
+    """Give the anchor of a heading, as code forges make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
+    """Give the command that words name, and the words after its name."""
+    command: click.Command = traction
+    rest = list(words)
+    while isinstance(command, click.Group):
+        # Options of the group itself come before the name of the command.
+        while rest[:1] == ["--config"]:
+            rest = rest[2:]
+        found = command.get_command(click.Context(command), rest[0]) if rest else None
+        if found is None:
+            break
+        command, rest = found, rest[1:]
+    return command, rest
+
+
+def parse(line: str) -> None:
+    """Parse a command line of ours; fail when there is no such command or option."""
+    words = shlex.split(line, comments=True)
+    assert words[0] == "traction"
+    command, rest = leaf(words[1:])
+    if isinstance(command, click.Group):
+        assert not [word for word in rest if not word.startswith("-") and word.islower()], line
+    command.make_parser(click.Context(command)).parse_args([word for word in rest if word not in {">", "|"}])
+
+
+def options() -> set[str]:
+    """Give every option of every command."""
+
+    def of(command: click.Command) -> set[str]:
+        found = {"--help", *(name for param in command.params for name in param.opts)}
+        if isinstance(command, click.Group):
+            found |= {
+                name for child in command.list_commands(click.Context(command)) for name in of(leaf_of(command, child))
+            }
+        return found
+
+    return of(traction)
+
+
+def leaf_of(group: click.Group, name: str) -> click.Command:
+    """Give a group's command."""
+    command = group.get_command(click.Context(group), name)
+    assert command
+    return command
+
+
+def test_links_lead_somewhere(pages: dict[str, str], root: Path) -> None:
+    """Every relative link of every page names a file that is there, and a heading that is in it."""
+    wrong = []
+    for page, text in pages.items():
+        for found in LINK.finditer(text):
+            path, _, anchor = found["target"].partition("#")
+            if path.startswith(("http:", "https:")):
+                continue
+            target = ((root / page).parent / path).resolve() if path else root / page
+            if not target.exists():
+                wrong.append(f"{page}: {found['target']}")
+            elif anchor and anchor not in {slug(heading) for heading in HEADING.findall(target.read_text("utf-8"))}:
+                wrong.append(f"{page}: {found['target']} has no such heading")
+    assert not wrong
+
+
+def test_commands_are_there(pages: dict[str, str], blocks: list[Block]) -> None:
+    """Every command line of ours, in a block or in a sentence, names a command and options that exist."""
+    lines = [line for block in blocks if block.language == "sh" for line in block.text.splitlines()]
+    lines += [
+        line.strip()
+        for block in blocks
+        if block.language == "text"
+        for line in block.text.splitlines()
+        if line.startswith("  traction ")
+    ]
+    for page in pages.values():
+        lines += CODE.findall(GENERATED.sub("", re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)))
+    ours = [re.split(r"\s{2,}", line)[0] for line in lines if re.match(r"traction( [a-z-]|$)", line)]
+
+    assert len(ours) > len(COMMANDS)
+    for line in ours:
+        parse(line.replace("COMMAND ", ""))
+
+
+@pytest.mark.parametrize("line", ["traction fly", "traction worker --fast", "traction topics fly"])
+def test_a_wrong_command_would_be_noticed(line: str) -> None:
+    """The check of command lines can fail."""
+    with pytest.raises((click.UsageError, AssertionError)):
+        parse(line)
+
+
+def test_make_targets_are_there(pages: dict[str, str], root: Path) -> None:
+    """Every target that a page names is in the Makefile."""
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {target for page in pages.values() for target in re.findall(r"(?:^|`)make ([a-z-]+)", page, re.MULTILINE)}
+    assert {"demo", "test"} <= named
+    assert named <= targets
+
+
+def test_every_block_is_tested(blocks: list[Block]) -> None:
+    """No page shows code that no test looks at: a block is plain text, JSON, or named and known."""
+    named = [block for block in blocks if block.language not in {"text", "json"} or block.name]
+    unknown = [f"{block.page}: {block.language} {block.name}" for block in named if block.name not in RUN | CHECKED]
+    names = [block.name for block in named]
+
+    assert not unknown
+    assert len(names) == len(set(names))
+    assert set(names) == RUN | CHECKED
+
+
+def test_json_is_an_event(blocks: list[Block]) -> None:
+    """A record shown as JSON is one that is accepted."""
+    shown = [block for block in blocks if block.language == "json"]
+    assert shown
+    for block in shown:
+        decode(TOOL_CALLS, block.text.encode())
+
+
+def test_the_flow_has_every_topic(block: Find) -> None:
+    """The picture names all topics of the contract, and no other."""
+    assert set(re.findall(r"agent\.([a-z-]+)", block("flow").text)) == {topic.name for topic in TOPICS}
+
+
+def test_names_are_there(pages: dict[str, str], generate: Any) -> None:
+    """Options, topics, metrics and variables that sentences name exist."""
+    topics = {f"agent.{topic.name}" for topic in TOPICS}
+    metrics = set(re.findall(r"`(traction_\w+)`", generate.metrics()))
+    variables = {*re.findall(r"`(TRACTION_\w+)`", generate.variables()), "TRACTION_TEST_KAFKA", *own_variables()}
+    known = options() | {"--check", "--fix"}
+    for page, text in pages.items():
+        sentences = CODE.findall(GENERATED.sub("", text))
+        words = {word for sentence in sentences for word in re.split(r"[\s=,]", sentence)}
+        assert {word for word in words if re.fullmatch(r"agent\.[a-z-]+", word)} <= topics, page
+        assert {word for word in words if re.fullmatch(r"traction_\w+", word)} <= metrics, page
+        assert {word for word in words if re.fullmatch(r"TRACTION_\w+[A-Z]", word)} <= variables, page
+        if page != "CONTRIBUTING.md":
+            assert {word for word in words if re.fullmatch(r"--[a-z][a-z-]+", word)} <= known, page
+
+
+def own_variables() -> set[str]:
+    """Give the variable of every option of every command."""
+
+    def of(command: click.Command, before: str) -> set[str]:
+        found = {f"{before}_{str(param.name).upper()}" for param in command.params}
+        if isinstance(command, click.Group):
+            for name in command.list_commands(click.Context(command)):
+                found |= of(leaf_of(command, name), f"{before}_{name.upper()}")
+        return found
+
+    return of(traction, "TRACTION")
+
+
+def test_limits_that_are_named_exist(pages: dict[str, str], generate: Any) -> None:
+    """A limit that a sentence or an alert shown names is one."""
+    limits = set(re.findall(r"^\| `([\w.]+)`", f"{generate.limits()}\n{generate.tools()}", re.MULTILINE))
+    sections = "identical|alternation|error_streak|decision|tools"
+    for page, text in pages.items():
+        named = set(re.findall(rf"\b((?:{sections})\.[a-z_]+)\b", GENERATED.sub("", text)))
+        assert {name for name in named if not name.endswith(".py")} <= limits, page
+
+
+def test_settings_are_accepted(block: Find, tmp_path: Path) -> None:
+    """The settings file that is shown is one: its tables fit the commands, its limits exist and are set."""
+    file = tmp_path / "traction.toml"
+    file.write_text(block("settings").text, "utf-8")
+
+    config = load(file, COMMANDS)
+
+    for name in COMMANDS:
+        config.defaults(name, leaf_of(traction, name))
+    limits = limits_from([("file", config.limits)])
+    assert (limits.mode, limits.identical.warn) == ("observe", 4)
+    assert "my_poller" in limits.tools.poll
+
+
+def test_generated_parts_are_up_to_date(generate: Any) -> None:
+    """Tables of limits, commands, topics, metrics, variables and reasons, and the replay, are what the code says."""
+    assert not generate.differences()
+
+
+def test_drift_is_noticed(generate: Any, root: Path, tmp_path: Path) -> None:
+    """A default that is changed by hand in any generated part is found, and named by its page."""
+    (tmp_path / "docs").mkdir()
+    for page in generate.PARTS:
+        (tmp_path / page).write_text(generate.filled(page, (root / page).read_text("utf-8")), "utf-8")
+    assert not generate.differences(tmp_path)
+    for page, was, now in (
+        ("docs/detectors.md", "| `identical.warn` | `3`", "| `identical.warn` | `4`"),
+        ("docs/commands.md", "| `commit_interval` | `0.5`", "| `commit_interval` | `0.7`"),
+        ("docs/operating.md", "`traction_alerts_total` | counter", "`traction_alerts_total` | gauge"),
+        ("README.md", "4 sessions, 9", "5 sessions, 9"),
+    ):
+        text = (tmp_path / page).read_text("utf-8")
+        assert was in text
+        (tmp_path / page).write_text(text.replace(was, now), "utf-8")
+
+        assert generate.differences(tmp_path) == [page]
+
+        (tmp_path / page).write_text(text, "utf-8")
+
+
+def test_every_limit_and_reason_has_a_meaning(generate: Any) -> None:
+    """A limit that is added or goes is noticed: each has a sentence, and no sentence is left over."""
+    with pytest.raises(KeyError, match=r"identical\.warn"):
+        generate.meanings("limits", ["mode"])
+    with pytest.raises(KeyError, match=r"identical\.new"):
+        generate.meanings("limits", ["identical.new"])
+
+
+def test_every_dependency_has_its_reason(pages: dict[str, str], root: Path) -> None:
+    """CONTRIBUTING lists exactly the dependencies of pyproject.toml and of the tests' package.json."""
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    wanted = [
+        *project["project"]["dependencies"],
+        *(each for extra in project["project"]["optional-dependencies"].values() for each in extra),
+        *project["dependency-groups"]["dev"],
+    ]
+    python = {re.split(r"[<>=~;\[ ]", each)[0] for each in wanted}
+    npm = set(re.findall(r'^ {4}"([^"]+)":', (root / "tests/tools/package.json").read_text("utf-8"), re.MULTILINE))
+    listed = re.findall(r"^\| `([^`]+)` \| (.+) \|$", pages["CONTRIBUTING.md"], re.MULTILINE)
+
+    assert {name for name, _ in listed} == python | npm
+    assert all(len(reason.split()) >= 3 for _, reason in listed)
+
+
+def test_the_changelog_has_this_version(pages: dict[str, str], root: Path) -> None:
+    """The version that is built has an entry, in the form of Keep a Changelog."""
+    version = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert re.search(
+        rf"^## \[{re.escape(version)}\] - (Unreleased|\d{{4}}-\d\d-\d\d)$", pages["CHANGELOG.md"], re.MULTILINE
+    )
