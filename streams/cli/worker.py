@@ -1,0 +1,136 @@
+"""`traction worker`: reads agents' events, runs the detectors, writes alerts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from detectors import InvalidLimits, limits_from
+from streams.cli.options import kafka_options, log_options, page_options
+from streams.config import LIMITS_TABLE, Config
+from streams.kafka import KafkaSettings, KafkaUnavailable
+from streams.pages import PageError, PageSettings
+from streams.topics import DEFAULT_APP_ID, TopicsError
+from streams.worker.faults import EXIT_GAP, EXIT_LOST
+from streams.worker.run import run
+from streams.worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from detectors import Limits
+
+DEFAULTS = WorkerSettings()
+DEFAULT_PORT = 9401
+
+
+@click.command(
+    short_help="Read agents' events, detect wheelspin, write alerts.",
+    epilog=f"""\b
+Examples:
+  traction worker                                          brokers on localhost:9092
+  traction worker --bootstrap kafka:9092 --app-id staging
+  traction worker --port 0 --log-level debug
+  traction --config traction.toml worker                   limits in its table [limits]
+
+\b
+When its state is back and it reads events it prints one line, and again when its partitions change:
+  worker ready: partitions 0, 1, 2, 3 of 8; pages at http://127.0.0.1:{DEFAULT_PORT}
+SIGTERM and Ctrl-C commit what was read and end it within seconds.
+
+\b
+Exit codes:
+  0  stopped as asked
+  1  failed: the log says why
+  2  wrong use or settings
+  {EXIT_LOST}  another worker took a partition over, or the brokers were away for too long: start it again
+  {EXIT_GAP}  input would have been passed over: start it again, and report it
+""",
+)
+@kafka_options
+@click.option(
+    "--app-id",
+    default=DEFAULT_APP_ID,
+    help="Group of workers that share the partitions; names the changelog and the transactions too.",
+)
+@click.option(
+    "--instance-id",
+    metavar="NAME",
+    help="This process's lasting name among the workers: it may then restart without partitions being moved.",
+)
+@click.option(
+    "--commit-interval",
+    default=DEFAULTS.commit_interval,
+    type=click.FloatRange(0.01, 60),
+    help="Seconds between commits of a partition; alerts are committed at once.",
+)
+@click.option(
+    "--live-sessions",
+    default=DEFAULTS.live_sessions,
+    type=click.IntRange(1),
+    help="Sessions kept decoded in memory; the others are kept as bytes.",
+)
+@click.option(
+    "--session-timeout",
+    default=DEFAULTS.session_timeout,
+    type=click.FloatRange(1, 1800),
+    help="Seconds after which the group gives up a worker that shows no sign of life.",
+)
+@click.option(
+    "--away-timeout",
+    default=DEFAULTS.away_timeout,
+    type=click.FloatRange(1, 900),
+    help="Seconds that the brokers may be away from a commit before the worker gives up.",
+)
+@page_options(DEFAULT_PORT)
+@log_options
+@click.pass_obj
+def worker(
+    config: Config | None,
+    *,
+    kafka: KafkaSettings,
+    app_id: str,
+    instance_id: str | None,
+    commit_interval: float,
+    live_sessions: int,
+    session_timeout: float,
+    away_timeout: float,
+    pages: PageSettings,
+) -> int:
+    """Read agents' events, detect wheelspin, write alerts.
+
+    Any number of workers share the partitions. Each alert is on the alerts topic once for those who read committed
+    records, whatever happens to workers in between.
+    """
+    settings = WorkerSettings(
+        kafka=kafka,
+        app_id=app_id,
+        instance_id=instance_id,
+        commit_interval=commit_interval,
+        live_sessions=live_sessions,
+        session_timeout=session_timeout,
+        away_timeout=away_timeout,
+        limits=_limits(config or Config()),
+    )
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(run(settings, pages, click.echo))
+    except (KafkaUnavailable, TopicsError, PageError) as problem:
+        raise click.ClickException(str(problem)) from problem
+
+
+def _limits(config: Config) -> Limits:
+    try:
+        return limits_from([(f"file:{config.path}", config.limits)])
+    except InvalidLimits as problem:
+        raise click.UsageError(f"table [{LIMITS_TABLE}]: {problem}") from problem
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
