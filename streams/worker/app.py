@@ -1,0 +1,203 @@
+"""Builds the worker: the Faust app with one agent per input topic, and everything that is behind them.
+
+There are no globals: each call builds a worker of its own, and what it needs from outside (detectors, metrics, a way
+to end the process) is handed in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import faust
+import mode
+
+import detectors
+from streams.worker.apply import Applier
+from streams.worker.engine import Engine
+from streams.worker.faults import abandon
+from streams.worker.overrides import Overrides, OverridesFollower
+from streams.worker.ownership import Ownerships
+from streams.worker.settings import FETCH_BYTES, POLL_RECORDS
+from streams.worker.store import FAUST_LOGGER, SessionStore, SessionTable
+from streams.worker.transport import BatchConsumer, BatchSchema, BatchTransport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from typing import NoReturn
+
+    from faust.tables.manager import TableManager
+    from faust.types.auth import CredentialsT
+
+    from streams.kafka import KafkaSettings
+    from streams.metrics import WorkerMetrics
+    from streams.worker.apply import Observe
+    from streams.worker.settings import WorkerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One worker, built and not started.
+
+    Attributes:
+        settings: what it was built from.
+        app: the Faust app: the group, the assignment, the recovery.
+        engine: what applies batches.
+        ownerships: the partitions that are ours.
+        follower: the overrides.
+        metrics: counts.
+    """
+
+    settings: WorkerSettings
+    app: faust.App
+    engine: Engine
+    ownerships: Ownerships
+    follower: OverridesFollower
+    metrics: WorkerMetrics
+
+    @property
+    def consumer(self) -> BatchConsumer:
+        """The group's consumer."""
+        return cast("BatchConsumer", self.app.consumer)
+
+    @property
+    def tables(self) -> TableManager:
+        """Faust's tables: one."""
+        return cast("TableManager", self.app.tables)
+
+    @property
+    def store(self) -> SessionStore:
+        """The sessions as they are committed, by partition."""
+        return self.ownerships.table.sessions
+
+    @property
+    def recovering(self) -> bool:
+        """Whether state is still being read back, or partitions are being assigned."""
+        return bool(self.app.rebalancing or not self.tables.actives_ready)
+
+    async def run(self) -> None:
+        """Read the overrides, join the group and work; comes back only when something failed.
+
+        Raises:
+            Exception: what failed.
+        """
+        await self.follower.start()
+        await self.ownerships.start()
+        following = asyncio.create_task(self.follower.follow(self.engine.reconcile))
+        starting = asyncio.create_task(self.app.start())
+        failing = asyncio.create_task(self.app.wait_until_stopped())
+        tasks: set[asyncio.Task[Any]] = {following, starting, failing}
+        try:
+            while failing in tasks:
+                done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            raise self.app.crash_reason or RuntimeError("Faust stopped by itself")
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Leave the group and the brokers."""
+        await self.app.stop()
+        await self.ownerships.stop()
+        await self.follower.stop()
+
+
+class App(faust.App):
+    """Faust's app, which leaves the file system alone: with a store in memory there is nothing to keep there."""
+
+    logger = FAUST_LOGGER
+
+    def _create_directories(self) -> None:
+        """Create none; a container's file system may be read-only."""
+
+
+def build(
+    settings: WorkerSettings,
+    partitions: int,
+    metrics: WorkerMetrics,
+    *,
+    observe: Observe = detectors.observe,
+    abandon: Callable[[int, str], NoReturn] = abandon,
+) -> Worker:
+    """Build a worker on the running event loop.
+
+    Args:
+        settings: see there.
+        partitions: how many the inputs have.
+        metrics: counts.
+        observe: the detectors.
+        abandon: ends the process when it must not go on.
+    """
+    app = App(
+        settings.app_id,
+        broker=[f"kafka://{host}" for host in settings.kafka.hosts],
+        broker_credentials=_credentials(settings.kafka),
+        broker_client_id="traction",
+        broker_session_timeout=settings.session_timeout,
+        broker_heartbeat_interval=settings.heartbeat_interval,
+        broker_rebalance_timeout=settings.rebalance_timeout,
+        broker_request_timeout=settings.request_timeout,
+        broker_max_poll_interval=300.0,
+        broker_max_poll_records=POLL_RECORDS,
+        consumer_max_fetch_size=FETCH_BYTES,
+        consumer_auto_offset_reset="earliest",  # `latest` can make recovery wait for ever
+        consumer_group_instance_id=settings.instance_id,
+        # An agent that fails takes the process down; Faust's default would lose the batch and hang at the end.
+        agent_supervisor=mode.CrashingSupervisor,
+        store="memory://",
+        Table=SessionTable,
+        table_standby_replicas=0,  # with a store in memory they cost and save nothing
+        # Topics are made by `traction topics create`; the group's leader needs none of its own.
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        topic_partitions=partitions,
+        key_serializer="raw",
+        value_serializer="raw",
+        web_enabled=False,  # our own pages; Faust's would serve the table to everyone
+    )
+    table = cast("SessionTable", app.Table("sessions", key_type=bytes, value_type=bytes, partitions=partitions))
+    overrides = Overrides(settings.limits)
+    applier = Applier(settings, overrides, metrics, observe)
+    follower = OverridesFollower(settings.kafka, overrides)
+    ownerships = Ownerships(
+        settings,
+        count=partitions,
+        table=table,
+        extra=lambda: list(follower.positions),
+        metrics=metrics,
+        abandon=abandon,
+    )
+    engine = Engine(
+        settings, ownerships=ownerships, applier=applier, follower=follower, metrics=metrics, abandon=abandon
+    )
+    app.transport = BatchTransport(app, engine)
+    worker = Worker(settings, app, engine, ownerships, follower, metrics)
+    for name in settings.inputs:
+        _add_agent(worker, name, partitions)
+    return worker
+
+
+def _add_agent(worker: Worker, topic: str, partitions: int) -> None:
+    channel = worker.app.topic(
+        topic, schema=BatchSchema(key_type=bytes, value_type=bytes), partitions=partitions, acks=False
+    )
+
+    @worker.app.agent(channel, name=topic)
+    async def apply(stream: Any) -> None:
+        """Apply the batches of one input topic."""
+        events: AsyncIterator[Any] = stream.events()
+        async for event in events:
+            await worker.engine.handle(event.value, worker.consumer)
+
+
+def _credentials(kafka: KafkaSettings) -> CredentialsT | None:
+    context = kafka.client_arguments().get("ssl_context")
+    if kafka.sasl:
+        return faust.SASLCredentials(
+            username=kafka.username, password=kafka.password, mechanism=kafka.sasl_mechanism, ssl_context=context
+        )
+    return faust.SSLCredentials(context) if kafka.tls else None

@@ -1,0 +1,141 @@
+"""Commits what one partition has to write: state, alerts, dead letters and offsets in one Kafka transaction.
+
+The transactional id names the partition, so that a later owner's producer fences this one. A commit that fails is not
+tried again in this process: the partition is somebody else's now, or the brokers are gone, and the process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from streams.worker.faults import EXIT_LOST, fenced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from aiokafka import AIOKafkaProducer
+
+    from streams.metrics import WorkerMetrics
+    from streams.worker.partition import Partition, Snapshot
+    from streams.worker.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+
+class Committer:
+    """Commits one partition as long as it is ours.
+
+    Args:
+        partition: what it commits.
+        producer: its transactional producer, started.
+        settings: intervals and names.
+        metrics: counts.
+        live_limit: gives the number of sessions that the partition may keep in memory.
+        abandon: ends the process.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        producer: AIOKafkaProducer,
+        *,
+        settings: WorkerSettings,
+        metrics: WorkerMetrics,
+        live_limit: Callable[[], int],
+        abandon: Callable[[int, str], NoReturn],
+    ) -> None:
+        self._partition = partition
+        self._producer = producer
+        self._settings = settings
+        self._metrics = metrics
+        self._live_limit = live_limit
+        self._abandon = abandon
+        self._lock = asyncio.Lock()
+        self._task = asyncio.create_task(self._run(), name=f"commits of partition {partition.number}")
+
+    async def close(self) -> None:
+        """Commit what was applied, and give the partition up."""
+        self._partition.ended = True
+        self._partition.room.set()
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        await self.commit()
+        await self._producer.stop()
+
+    async def commit(self) -> None:
+        """Commit what was applied since the last time; comes back when it is committed."""
+        async with self._lock:  # 1. One transaction at a time.
+            began = time.monotonic()
+            try:
+                # 2. Snapshot before the first await: state and offsets agree, later batches go into the next one.
+                taken = self._partition.snapshot()
+                if taken is None:
+                    return
+                async with asyncio.timeout(self._settings.away_timeout):
+                    await self._write(taken)
+            except Exception as problem:  # noqa: BLE001 - the process ends with it
+                self._lose(problem)
+            # 8. What was committed is what recovery would give: the table may have it.
+            self._partition.settle(taken)
+            self._partition.trim(self._live_limit())
+            self._measure(taken, began)
+
+    async def _write(self, taken: Snapshot) -> None:
+        producer, number = self._producer, self._partition.number
+        # 3. Begin. (Not by `async with`: that would wait for an abort when we are fenced or the brokers are gone.)
+        await producer.begin_transaction()
+        # 4. Send everything; the changelog has one partition for each of ours.
+        changelog = self._settings.changelog
+        sent = [await producer.send(changelog, key=key, value=value, partition=number) for key, value in taken.sessions]
+        sent += [
+            await producer.send(out.topic, key=out.key, value=out.value, headers=out.headers) for out in taken.outgoing
+        ]
+        # 5. Wait until the brokers have it.
+        await asyncio.gather(*sent)
+        # 6. The offsets belong to the same transaction.
+        await producer.send_offsets_to_transaction(taken.applied, self._settings.app_id)
+        # 7. Commit.
+        await producer.commit_transaction()
+
+    async def _run(self) -> None:
+        partition, interval = self._partition, self._settings.commit_interval
+        while True:
+            await partition.changed.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(interval):
+                    await partition.urgent.wait()
+            # A rebalance may cancel this task; a commit that has begun is seen through.
+            await asyncio.shield(self.commit())
+
+    def _lose(self, problem: Exception) -> NoReturn:
+        number = self._partition.number
+        if fenced(problem):
+            self._metrics.transaction_failures.labels("fenced").inc()
+            self._abandon(
+                EXIT_LOST,
+                f"fenced: another worker owns partition {number} now ({type(problem).__name__}). This one was "
+                "away for longer than its session; what it had not committed is read again by the new owner",
+            )
+        self._metrics.transaction_failures.labels("failed").inc()
+        self._abandon(
+            EXIT_LOST,
+            f"partition {number} cannot be committed ({type(problem).__name__}: {problem}). Are the brokers reachable, "
+            f"and may we write there? Given up after at most {self._settings.away_timeout:.0f} s; what was not "
+            "committed is read again",
+        )
+
+    def _measure(self, taken: Snapshot, began: float) -> None:
+        metrics, now = self._metrics, time.time()
+        metrics.commit_seconds.observe(time.monotonic() - began)
+        metrics.last_commit_timestamp.set(now)
+        metrics.state_bytes.inc(sum(len(value) for _, value in taken.sessions))
+        alerts = self._settings.alerts
+        for out in taken.outgoing:
+            if out.topic == alerts:
+                metrics.alert_seconds.observe(max(0.0, now - out.appended_ms / 1_000))

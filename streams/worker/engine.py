@@ -1,0 +1,184 @@
+"""Takes fetched batches in: checks that nothing was passed over, applies them in slices, and keeps the queue short.
+
+This is what an agent does with a batch. Batches of an ownership that has ended are dropped here, and a batch that
+does not follow the one before it ends the process unless the log says that nothing was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from streams.worker.faults import EXIT_GAP
+from streams.worker.ownership import EXTRA_OWNER
+from streams.worker.positions import Meaning, meaning
+from streams.worker.settings import MAX_QUEUED_BYTES, MAX_QUEUED_RECORDS, MAX_UNCOMMITTED_RECORDS, SLICE_RECORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import NoReturn
+
+    from aiokafka import TopicPartition
+    from aiokafka.structs import ConsumerRecord
+
+    from schemas.topics import Topic
+    from streams.metrics import WorkerMetrics
+    from streams.worker.apply import Applier
+    from streams.worker.overrides import OverridesFollower
+    from streams.worker.ownership import Ownerships
+    from streams.worker.partition import Partition
+    from streams.worker.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What one fetch brought of one input partition.
+
+    Attributes:
+        owner: the ownership under which it was fetched; None when the partition was not ours.
+        tp: the input partition.
+        start: position from which was fetched.
+        end: position after it; beyond the last record where markers or aborted records follow.
+        records: the records; may be none.
+        size: bytes of their values.
+    """
+
+    owner: Partition | None
+    tp: TopicPartition
+    start: int
+    end: int
+    records: Sequence[ConsumerRecord] = field(repr=False)
+    size: int
+
+
+class Bounds(Protocol):
+    """What is asked of the group's consumer."""
+
+    async def bounds(self, tp: TopicPartition) -> tuple[int, int]:
+        """Give the first position of a partition's log, and the position after its last record."""
+
+
+class Engine:
+    """Applies batches to the partitions that are ours.
+
+    Args:
+        settings: the inputs' names.
+        ownerships: what is ours.
+        applier: applies records.
+        follower: the overrides.
+        metrics: counts.
+        abandon: ends the process.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        *,
+        ownerships: Ownerships,
+        applier: Applier,
+        follower: OverridesFollower,
+        metrics: WorkerMetrics,
+        abandon: Callable[[int, str], NoReturn],
+    ) -> None:
+        self.inputs: dict[str, Topic] = settings.inputs
+        self.ownerships = ownerships
+        self._applier = applier
+        self._follower = follower
+        self._metrics = metrics
+        self._abandon = abandon
+
+    def queue(self, fetched: Fetched) -> None:
+        """Note that a batch waits to be applied."""
+        if fetched.owner is not None:
+            fetched.owner.queued_records += len(fetched.records)
+            fetched.owner.queued_bytes += fetched.size
+
+    def full(self, tp: TopicPartition) -> bool:
+        """Tell whether so much of a partition waits to be applied that no more of it should be fetched."""
+        owner = self.ownerships.current.get(tp.partition)
+        if owner is None or tp.topic not in self.inputs:
+            return False
+        return owner.queued_records >= MAX_QUEUED_RECORDS or owner.queued_bytes >= MAX_QUEUED_BYTES
+
+    async def handle(self, fetched: Fetched, log: Bounds) -> None:
+        """Apply a batch.
+
+        Args:
+            fetched: the batch.
+            log: asked when the batch does not follow the one before it.
+        """
+        partition = fetched.owner
+        if partition is None or partition.ended:
+            return  # its next owner reads it again
+        try:
+            expected = partition.positions[fetched.tp]
+            if fetched.start != expected:
+                await self._mend(partition, fetched, log)
+            await self._apply(partition, fetched)
+        finally:
+            partition.queued_records -= len(fetched.records)
+            partition.queued_bytes -= fetched.size
+
+    def reconcile(self) -> None:
+        """Have the overrides that cannot be used written to the dead letters, by whoever has to."""
+        partition = self.ownerships.current.get(EXTRA_OWNER)
+        if partition is None:
+            return
+        for record, problem in self._follower.rejected(partition.positions):
+            self._applier.refuse(partition, record, problem)
+        for tp, position in self._follower.positions.items():
+            if position != partition.positions.get(tp):
+                partition.advance(tp, position, 0, -1)
+
+    async def _mend(self, partition: Partition, fetched: Fetched, log: Bounds) -> None:
+        tp, expected = fetched.tp, partition.positions[fetched.tp]
+        found = meaning(expected, fetched.start, *await log.bounds(tp))
+        if found is Meaning.LOST:
+            self._abandon(
+                EXIT_GAP,
+                f"{tp.topic}-{tp.partition}: a batch from {fetched.start} came after {expected}; what lies between was "
+                "not applied. Ending, so that it is read again; please report it",
+            )
+        if found is Meaning.DELETED:
+            self._metrics.deleted_unread.inc(fetched.start - expected)
+            logger.error(
+                "%s-%d: offsets %d to %d were deleted before they were read (retention is shorter than our lag); "
+                "their events are lost, going on behind them",
+                tp.topic,
+                tp.partition,
+                expected,
+                fetched.start - 1,
+            )
+        elif found is Meaning.ANEW:
+            self._applier.note_anew(tp)
+        if found is not Meaning.OVERLAPS:
+            partition.positions[tp] = fetched.start
+
+    async def _apply(self, partition: Partition, fetched: Fetched) -> None:
+        tp, topic = fetched.tp, self.inputs[fetched.tp.topic]
+        expected = partition.positions[tp]
+        records = fetched.records
+        if fetched.start < expected:
+            records = [record for record in records if record.offset >= expected]
+        if records:
+            self._metrics.batch_records.observe(len(records))
+        for begin in range(0, len(records), SLICE_RECORDS):
+            while partition.uncommitted >= MAX_UNCOMMITTED_RECORDS and not partition.ended:
+                partition.room.clear()
+                await partition.room.wait()
+            if partition.ended:
+                return
+            part = records[begin : begin + SLICE_RECORDS]
+            try:
+                self._applier.apply(partition, topic, part)
+            except BaseException:
+                partition.spoil()
+                raise
+            partition.advance(tp, part[-1].offset + 1, len(part), part[-1].timestamp)
+            await asyncio.sleep(0)
+        if not partition.ended and fetched.end > partition.positions[tp]:
+            partition.advance(tp, fetched.end, 0, -1)

@@ -1,0 +1,198 @@
+"""Takes partitions over and gives them up, in the order that keeps every event counted once.
+
+Taking over: fence the former owner, put a data record at the changelog's end, and only then read what is committed.
+Giving up: stop applying, commit, stop the producer. What is applied in between is not decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from aiokafka import TopicPartition
+
+from streams.kafka import producer
+from streams.worker.commit import Committer
+from streams.worker.faults import EXIT_LOST
+from streams.worker.partition import Partition
+from streams.worker.records import HEARTBEAT_KEY, HEARTBEAT_VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import NoReturn
+
+    from aiokafka import AIOKafkaProducer
+
+    from streams.metrics import WorkerMetrics
+    from streams.worker.settings import WorkerSettings
+    from streams.worker.store import SessionTable
+
+logger = logging.getLogger(__name__)
+
+MAX_BATCH_BYTES = 256 * 2**10
+"""Bytes of one produce request per partition: a commit writes some thousand states of about 1 kB."""
+
+EXTRA_OWNER = 0
+"""The owner of this partition also commits for topics that every worker reads whole (the overrides)."""
+
+
+class Offsets(Protocol):
+    """What is asked of the group's consumer."""
+
+    async def committed(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Give the committed offset of each partition, None where there is none."""
+
+    async def beginnings(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Give the first offset of each partition's log."""
+
+
+class Ownerships:
+    """The partitions that are ours now.
+
+    Args:
+        settings: names and times.
+        count: how many partitions the inputs have.
+        table: where Faust recovers the sessions to.
+        extra: input partitions besides the sessions', whose offsets partition 0 commits.
+        metrics: counts.
+        abandon: ends the process.
+    """
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        *,
+        count: int,
+        table: SessionTable,
+        extra: Callable[[], Collection[TopicPartition]],
+        metrics: WorkerMetrics,
+        abandon: Callable[[int, str], NoReturn],
+    ) -> None:
+        self._settings = settings
+        self._count = count
+        self.table = table
+        self._extra = extra
+        self._metrics = metrics
+        self._abandon = abandon
+        self._committers: dict[int, Committer] = {}
+        self._moving = asyncio.Lock()  # a signal to stop may come in the middle of a rebalance
+        self._heart: AIOKafkaProducer = producer(settings.kafka)
+        self.current: Mapping[int, Partition] = {}
+        """What we own, by number. Replaced as a whole, never changed, since the consumer's thread reads it too."""
+
+    async def start(self) -> None:
+        """Connect.
+
+        Raises:
+            KafkaError: the brokers cannot be reached.
+        """
+        await self._heart.start()
+
+    async def stop(self) -> None:
+        """Give everything up and leave the brokers."""
+        await self.release()
+        await self._heart.stop()
+
+    async def take(self, assigned: Collection[TopicPartition], offsets: Offsets) -> None:
+        """Take over what was assigned; anything owned before must have been released.
+
+        Args:
+            assigned: everything assigned to this process; what is no session input is left out.
+            offsets: for what is committed.
+        """
+        inputs = self._settings.inputs
+        wanted = {tp.partition for tp in assigned if tp.topic in inputs}
+        given = set(assigned)
+        missing = [f"{topic}-{number}" for number in sorted(wanted) for topic in inputs if (topic, number) not in given]
+        if missing:
+            self._abandon(
+                EXIT_LOST,
+                f"of the partitions {', '.join(map(str, sorted(wanted)))} not all were assigned, {', '.join(missing)} "
+                f"not: was a topic deleted, or do workers of {self._settings.app_id} read different topics? "
+                "See: traction topics check",
+            )
+        began = time.monotonic()
+        try:
+            async with self._moving, asyncio.timeout(self._settings.away_timeout):
+                await self._take(sorted(wanted), offsets)
+        except Exception as problem:  # noqa: BLE001 - the process ends with it; aiokafka would log it and go on
+            self._abandon(EXIT_LOST, f"partitions cannot be taken over ({type(problem).__name__}: {problem})")
+        self._metrics.rebalances.inc()
+        self._metrics.assigned_partitions.set(len(wanted))
+        names = ", ".join(map(str, sorted(wanted))) or "none"
+        logger.info("partitions taken over in %.1f s: %s", time.monotonic() - began, names)
+
+    async def _take(self, numbers: list[int], offsets: Offsets) -> None:
+        # 1. Fence: from here on a former owner can commit nothing, and what it had begun is aborted.
+        producers = dict(zip(numbers, await asyncio.gather(*map(self._fence, numbers)), strict=True))
+        # 2. Put a data record behind everything: Faust's recovery waits for the record at the last offset, which else
+        #    is a commit marker, or a record that compaction took away, and never comes.
+        await asyncio.gather(*map(self._beat, numbers))
+        # 3. Now what is committed is final, and the next event follows it.
+        positions = await self._positions(numbers, offsets)
+        current = {
+            number: Partition(
+                number,
+                self._count,
+                self._stored(number),
+                {tp: at for tp, at in positions.items() if number == self._owner(tp)},
+            )
+            for number in numbers
+        }
+        self._committers = {
+            number: Committer(
+                partition,
+                producers[number],
+                settings=self._settings,
+                metrics=self._metrics,
+                live_limit=self._live_limit,
+                abandon=self._abandon,
+            )
+            for number, partition in current.items()
+        }
+        self.current = current
+
+    async def release(self) -> None:
+        """Give up everything we own: what was applied is committed, what was not is read again by the next owner."""
+        async with self._moving:
+            committers, owned = self._committers, self.current
+            self.current, self._committers = {}, {}
+            for partition in owned.values():
+                partition.ended = True  # all at once: nothing more is applied
+            await asyncio.gather(*(committer.close() for committer in committers.values()))
+            self._metrics.assigned_partitions.set(0)
+
+    async def _fence(self, number: int) -> AIOKafkaProducer:
+        made = producer(
+            self._settings.kafka,
+            transactional_id=self._settings.transactional_id(number),
+            transaction_timeout_ms=int(self._settings.transaction_timeout * 1_000),
+            max_batch_size=MAX_BATCH_BYTES,
+        )
+        await made.start()
+        return made
+
+    async def _beat(self, number: int) -> None:
+        await self._heart.send_and_wait(
+            self._settings.changelog, key=HEARTBEAT_KEY, value=HEARTBEAT_VALUE, partition=number
+        )
+
+    async def _positions(self, numbers: list[int], offsets: Offsets) -> dict[TopicPartition, int]:
+        tps = [TopicPartition(topic, number) for number in numbers for topic in self._settings.inputs]
+        if EXTRA_OWNER in numbers:
+            tps += self._extra()
+        committed = await offsets.committed(tps)
+        fresh = [tp for tp in tps if committed[tp] is None]
+        beginnings = await offsets.beginnings(fresh) if fresh else {}
+        return {tp: beginnings[tp] if at is None else at for tp, at in committed.items()}
+
+    def _owner(self, tp: TopicPartition) -> int:
+        return tp.partition if tp.topic in self._settings.inputs else EXTRA_OWNER
+
+    def _stored(self, number: int) -> Callable[[], dict[bytes, bytes]]:
+        return lambda: self.table.sessions.partition(number)
+
+    def _live_limit(self) -> int:
+        return self._settings.live_sessions // max(1, len(self.current))

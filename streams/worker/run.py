@@ -1,0 +1,149 @@
+"""Runs a worker process: start, ready line, signals, and an end that leaves nothing uncommitted.
+
+Faust's own `Worker` is not used: it sets the root logger to DEBUG when it is told to log warnings only, and waits
+without limit at the end. What the process does in between is not decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+import detectors
+from schemas.topics import ALERTS, DEAD_LETTERS, OVERRIDES, SESSION_INPUTS
+from streams.lag import LagWatch
+from streams.metrics import WorkerMetrics
+from streams.pages import Health, Pages
+from streams.topics import check_topics
+from streams.worker.app import build
+from streams.worker.faults import abandon, end_now
+from streams.worker.watch import CONDITIONS, Watch, progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from streams.pages import PageSettings
+    from streams.worker.app import Worker
+    from streams.worker.apply import Observe
+    from streams.worker.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+TOPICS = (*SESSION_INPUTS, OVERRIDES, ALERTS, DEAD_LETTERS)
+"""What a worker reads and writes, besides its changelog."""
+
+EXIT_FAILED = 1
+
+COMMIT_SECONDS = 6.0
+"""How long the last commits may take at the end."""
+
+LEAVE_SECONDS = 2.0
+"""How long leaving the group and the brokers may take after that. Together below the 10 s that container runtimes wait
+before they kill."""
+
+
+async def run(
+    settings: WorkerSettings,
+    page_settings: PageSettings,
+    tell: Callable[[str], None],
+    *,
+    observe: Observe = detectors.observe,
+) -> int:
+    """Run a worker until it is told to stop by SIGTERM or SIGINT; a second signal ends it at once.
+
+    Args:
+        settings: of the worker.
+        page_settings: where its HTTP pages are.
+        tell: is told the ready line, again after every rebalance.
+        observe: the detectors.
+
+    Returns:
+        The exit code, 0. When the worker must not go on, the process ends without coming back here.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+        TopicsError: topics are missing or do not fit together.
+        PageError: the pages' address cannot be listened on.
+    """
+    quiet_libraries()
+    with stop_signals() as stop:
+        partitions = await check_topics(settings.kafka, app_id=settings.app_id, topics=TOPICS)
+        registry = CollectorRegistry()
+        metrics = WorkerMetrics(registry, topics=settings.inputs)
+        health = Health(CONDITIONS)
+        pages = Pages(page_settings, registry, health)
+        await pages.start()
+        worker = build(settings, partitions, metrics, observe=observe)
+
+        def ready(numbers: list[int]) -> None:
+            which = ", ".join(map(str, numbers)) or "none (other workers have them)"
+            tell(f"worker ready: partitions {which} of {partitions}; pages at {pages.url}")
+
+        work = [
+            worker.run(),
+            Watch(worker, health, ready).run(),
+            LagWatch(settings.kafka, metrics, health, lambda: progress(worker)).run(),
+        ]
+        tasks = {asyncio.create_task(coroutine) for coroutine in work}
+        stopping = asyncio.create_task(stop.wait(), name="stop")
+        done, _ = await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        for task in done - {stopping}:
+            # Nothing is tidied up: what was not committed is read again.
+            logger.critical("the worker failed", exc_info=task.exception())
+            abandon(EXIT_FAILED, f"the worker failed: {type(task.exception()).__name__}, see above")
+        await _stop(worker, pages, tasks)
+    return 0
+
+
+async def _stop(worker: Worker, pages: Pages, tasks: set[asyncio.Task[None]]) -> None:
+    # Waited for, not cancelled when time is up: Faust swallows cancellation while it stops.
+    logger.info("stopping: what was applied is committed")
+    for task in tasks:
+        task.cancel()
+    releasing = asyncio.create_task(worker.ownerships.release())
+    await asyncio.wait({releasing}, timeout=COMMIT_SECONDS)
+    if not releasing.done():
+        end_now(0, "the brokers do not answer; leaving without them, what is not committed is read again")
+    releasing.result()
+    leaving = asyncio.create_task(_leave(worker, pages, tasks))
+    await asyncio.wait({leaving}, timeout=LEAVE_SECONDS)
+    if not leaving.done():  # aiokafka sees a rebalance through before it leaves the group
+        end_now(0, "all is committed; not waiting for the group")
+    leaving.result()
+    logger.info("stopped")
+
+
+async def _leave(worker: Worker, pages: Pages, tasks: set[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await worker.stop()
+    await pages.stop()
+
+
+@contextlib.contextmanager
+def stop_signals() -> Iterator[asyncio.Event]:
+    """Give an event that SIGTERM and SIGINT set; a second signal ends the process at once."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def on_signal(number: signal.Signals) -> None:
+        if stop.is_set():
+            end_now(128 + number, "ended at once by a second signal; what is not committed is read again")
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def quiet_libraries() -> None:
+    """Keep the libraries below us from logging what they do: it is much, and at level DEBUG it has payloads in it."""
+    for name in ("faust", "mode", "aiokafka"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,105 @@
+"""What the worker can be told, and what follows from it.
+
+One immutable object, made by the command line or by a test, and handed to whoever needs it. It reads no environment
+and no file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from detectors import Limits
+from schemas.topics import ALERTS, DEAD_LETTERS, SESSION_INPUTS, Topic
+from streams.kafka import KafkaSettings
+from streams.topics import DEFAULT_APP_ID, changelog_name
+
+POLL_RECORDS = 2_000
+"""Most records of one fetch that are handed over at once; what a partition has beyond waits for the next turn."""
+
+SLICE_RECORDS = 250
+"""Records applied without a break: at some 20 microseconds each, 5 ms in which commits, other partitions and the health
+page wait."""
+
+FETCH_BYTES = 4 * 2**20
+"""Most bytes of one partition in one fetch (a single larger record still comes)."""
+
+MAX_QUEUED_RECORDS = 4 * POLL_RECORDS
+"""Records of one partition that may wait to be applied before no more of it are fetched."""
+
+MAX_QUEUED_BYTES = 32 * 2**20
+"""Bytes likewise."""
+
+MAX_UNCOMMITTED_RECORDS = 200_000
+"""Records of one partition applied since its last commit before it waits for one; reached when commits stall."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Settings of one worker process.
+
+    Attributes:
+        kafka: where the brokers are and how to log in.
+        app_id: name of the group, and what the changelog's and the transactions' names start with; workers with the
+            same one share the partitions.
+        instance_id: name of this process among the workers, for static membership (KIP-345): a restart within the
+            session timeout then moves no partition. None for dynamic membership.
+        commit_interval: seconds between commits of a partition in which nothing was alerted; alerts and dead letters
+            are committed at once.
+        live_sessions: sessions whose state is kept decoded, over all partitions.
+        session_timeout: seconds without a sign of life after which the group gives a worker up.
+        away_timeout: seconds that a commit, or taking partitions over, may last before the worker gives up and exits.
+        limits: the detectors' limits where no override says otherwise.
+    """
+
+    kafka: KafkaSettings = field(default_factory=KafkaSettings)
+    app_id: str = DEFAULT_APP_ID
+    instance_id: str | None = None
+    commit_interval: float = 0.5
+    live_sessions: int = 100_000
+    session_timeout: float = 30.0
+    away_timeout: float = 60.0
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def heartbeat_interval(self) -> float:
+        """Seconds between signs of life: ten in a session timeout, so that a few may be lost."""
+        return self.session_timeout / 10
+
+    @property
+    def rebalance_timeout(self) -> float:
+        """Seconds that the group waits for its members to rejoin."""
+        return 2 * self.session_timeout
+
+    @property
+    def request_timeout(self) -> float:
+        """Seconds that a broker may take to answer; Faust wants it to be no less than the session timeout."""
+        return max(40.0, self.session_timeout)
+
+    @property
+    def transaction_timeout(self) -> float:
+        """Seconds after which the broker aborts a transaction whose producer died without a successor."""
+        return self.away_timeout
+
+    @property
+    def changelog(self) -> str:
+        """Name of the topic that keeps the sessions' state."""
+        return changelog_name(self.app_id)
+
+    @property
+    def inputs(self) -> dict[str, Topic]:
+        """The topics of session events, by their names on the brokers."""
+        return {self.kafka.topic(topic): topic for topic in SESSION_INPUTS}
+
+    @property
+    def alerts(self) -> str:
+        """Name of the topic of alerts."""
+        return self.kafka.topic(ALERTS)
+
+    @property
+    def dead_letters(self) -> str:
+        """Name of the topic of dead letters."""
+        return self.kafka.topic(DEAD_LETTERS)
+
+    def transactional_id(self, partition: int) -> str:
+        """Name the transactions of one partition; whoever uses the name last fences all others."""
+        return f"{self.app_id}-{partition}"

@@ -1,0 +1,244 @@
+"""Hands whole batches to Faust, and lets our transactions do what Faust's offset commits would.
+
+Overrides of faust-streaming 0.15.3 (aiokafka 0.14, mode 0.7.1; pinned, since these are inner parts):
+
+* `BatchConsumer.getmany` yields one message per fetched batch of an input partition where Faust yields one per record,
+  which costs it some 200 microseconds each. Changelog records go on one by one.
+* `BatchConsumer._getmany` leaves out partitions that have enough waiting. Faust counts messages, and ours are batches.
+* `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) before Faust's
+  recovery starts, and `on_partitions_revoked` gives them up before Faust tells the tables.
+* `FetchThread._fetch_records` notes under which ownership and from which position to which each fetch went. It waits
+  for records by itself, so that position and records are taken in one go.
+* `FetchThread._create_worker_consumer` reads committed records only; Faust does so only inside its own transactions.
+  It also shortens the time that a broker may hold an empty fetch back.
+* `BatchSchema` lets a batch pass undecoded.
+
+Input topics are declared with `acks=False`, so Faust keeps no account of their offsets and commits none. No offset is
+ever sought here: Faust seeks the committed ones when recovery is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import faust
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import ConsumerStoppedError
+from faust.transport.drivers import aiokafka as driver
+from faust.types.tuples import ConsumerMessage
+
+from streams.worker.engine import Fetched
+from streams.worker.store import FAUST_LOGGER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+
+    from faust.types import TP, AppT, EventT
+
+    from streams.worker.engine import Engine
+
+FULL_PAUSE = 0.02
+"""Seconds until a look whether there is room again, when all partitions have enough waiting."""
+
+FETCH_WAIT_MS = 200
+"""Milliseconds that a broker may hold an empty fetch back. What else is asked of that broker waits behind it: with
+Faust's 1,500 each step of a recovery took as long, and a partition that has room again waited for it too."""
+
+REJOIN_PAUSE = 0.05
+"""Seconds until the next fetch while partitions are being assigned."""
+
+Moves = dict[TopicPartition, "Fetched | list[Any]"]
+"""What a fetch brought: of inputs a batch, of changelogs the records."""
+
+
+class FetchThread(driver.AIOKafkaConsumerThread):
+    """The thread that holds aiokafka's consumer."""
+
+    logger = FAUST_LOGGER
+    consumer: BatchConsumer
+
+    def _create_worker_consumer(self, transport: driver.Transport) -> AIOKafkaConsumer:
+        self.consumer.in_transaction = True
+        try:
+            consumer = super()._create_worker_consumer(transport)
+        finally:
+            self.consumer.in_transaction = False
+        consumer._fetch_max_wait_ms = FETCH_WAIT_MS  # noqa: SLF001 - Faust has no setting for it
+        return consumer
+
+    async def _fetch_records(
+        self,
+        consumer: AIOKafkaConsumer,
+        active_partitions: set[TP],
+        timeout: float | None = None,  # noqa: ASYNC109 - Faust's signature
+        max_records: int | None = None,
+    ) -> Any:
+        """Take what was fetched, with the positions before and after it; wait for some when there is none."""
+        fetcher, loop = consumer._fetcher, asyncio.get_running_loop()  # noqa: SLF001
+        deadline = loop.time() + (timeout or 0)
+        with fetcher._subscriptions.fetch_context():  # noqa: SLF001 - tells aiokafka that we are not idle
+            while self.consumer.flow_active:
+                if consumer._closed or fetcher._closed:  # noqa: SLF001
+                    raise ConsumerStoppedError
+                if fetcher._subscriptions.reassignment_in_progress:  # noqa: SLF001 - `fetched_records` would wait in there
+                    await asyncio.sleep(REJOIN_PAUSE)
+                    break
+                # Nothing awaits from here to the second look at the positions.
+                owned = self.consumer.engine.ownerships.current
+                before = self._positions(consumer)
+                records = await fetcher.fetched_records(active_partitions, timeout=0, max_records=max_records)
+                inputs = self.consumer.engine.inputs
+                moves: Moves = {tp: found for tp, found in records.items() if tp.topic not in inputs}
+                for tp, end in self._positions(consumer).items():
+                    start = before.get(tp)
+                    if start is not None and start != end:
+                        found = records.get(tp, [])
+                        size = sum(record.serialized_value_size for record in found)
+                        moves[tp] = Fetched(owned.get(tp.partition), tp, start, end, found, size)
+                if moves or loop.time() >= deadline:
+                    return moves
+                waiter = fetcher._create_fetch_waiter()  # noqa: SLF001
+                done, _ = await asyncio.wait([waiter], timeout=deadline - loop.time())
+                if not done:
+                    waiter.cancel()
+                    break
+                waiter.result()  # raises what the coordinator could not mend, for example a missing right
+        return {}
+
+    def _positions(self, consumer: AIOKafkaConsumer) -> dict[TopicPartition, int]:
+        subscription = consumer._fetcher._subscriptions.subscription  # noqa: SLF001
+        assignment = subscription.assignment if subscription is not None else None
+        if assignment is None:
+            return {}
+        states = {tp: assignment.state_value(tp) for tp in assignment.tps if tp.topic in self.consumer.engine.inputs}
+        return {tp: state.position for tp, state in states.items() if state is not None and state.has_valid_position}
+
+    async def committed(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Give the committed offset of each partition, None where there is none."""
+        return dict(await self.call_thread(self._committed, self._ensure_consumer(), list(tps)))
+
+    async def _committed(
+        self, consumer: AIOKafkaConsumer, tps: list[TopicPartition]
+    ) -> dict[TopicPartition, int | None]:
+        return dict(zip(tps, await asyncio.gather(*map(consumer.committed, tps)), strict=True))
+
+
+class BatchConsumer(driver.Consumer):
+    """The group's consumer."""
+
+    logger = FAUST_LOGGER
+    transport: BatchTransport
+    _thread: FetchThread
+
+    @property
+    def engine(self) -> Engine:
+        """What applies the batches."""
+        return self.transport.engine
+
+    def _new_consumer_thread(self) -> FetchThread:
+        return FetchThread(self, loop=self.loop, beacon=self.beacon)
+
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109
+        if active_partitions:
+            active_partitions = {tp for tp in active_partitions if not self.engine.full(TopicPartition(*tp))}
+            if not active_partitions:  # to aiokafka, none means all
+                await asyncio.sleep(FULL_PAUSE)
+                return {}
+        return await super()._getmany(active_partitions, timeout)
+
+    async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
+        """Fetch, and yield one message per batch of an input, and one per record of a changelog."""
+        moves: Any
+        moves, _ = await self._wait_next_records(timeout)
+        generation = self.app.consumer_generation_id
+        if not moves or self.should_stop:
+            return
+        batches = {tp: moves.pop(tp) for tp in list(moves) if isinstance(moves[tp], Fetched)}
+        for fetched in batches.values():
+            self.engine.queue(fetched)
+        for tp, fetched in batches.items():
+            if self._stale(generation):
+                return  # another ownership begins; what was fetched under this one is read again
+            self._read_offset.pop(tp, None)  # else Faust drops what comes from a topic that was made anew
+            yield tp, self._batch_message(tp, fetched)
+        for tp, record in self.scheduler.iterate(moves):
+            if self._stale(generation):
+                return
+            yield tp, self._to_message(tp, record)
+
+    def _stale(self, generation: int) -> bool:
+        return not self.flow_active or self.app.consumer_generation_id != generation
+
+    def _batch_message(self, tp: TP, fetched: Fetched) -> ConsumerMessage:
+        message: ConsumerMessage = ConsumerMessage(
+            topic=tp.topic,
+            partition=tp.partition,
+            offset=fetched.end - 1,
+            timestamp=fetched.records[-1].timestamp / 1_000 if fetched.records else 0.0,
+            timestamp_type=0,
+            headers=None,
+            key=None,
+            value=fetched,  # type: ignore[arg-type]  # Faust only hands it on
+            checksum=None,
+            tp=tp,
+            generation_id=self.app.consumer_generation_id,
+        )
+        return message
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Give up what we own, then let Faust do its part."""
+        await self.engine.ownerships.release()
+        await super().on_partitions_revoked(revoked)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Take over what was assigned, then let Faust recover the table."""
+        if not self.app.should_stop:
+            await self.engine.ownerships.take([TopicPartition(*tp) for tp in assigned], self)
+            self.engine.reconcile()
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    async def committed(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """Give the committed offset of each partition, None where there is none."""
+        return await self._thread.committed(tps)
+
+    async def beginnings(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Give the first offset of each partition's log."""
+        return dict(await self.earliest_offsets(*tps))
+
+    async def ends(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Give the offset after the last committed record of each partition."""
+        return dict(await self.highwaters(*tps))
+
+    async def bounds(self, tp: TopicPartition) -> tuple[int, int]:
+        """Give the first offset of a partition's log, and the one after its last committed record."""
+        return (await self.beginnings([tp]))[tp], (await self.ends([tp]))[tp]
+
+
+class BatchTransport(driver.Transport):
+    """Faust's transport for aiokafka, with our consumer.
+
+    Args:
+        app: the Faust app.
+        engine: what applies the batches.
+    """
+
+    Consumer = BatchConsumer
+
+    def __init__(self, app: AppT, engine: Engine) -> None:
+        super().__init__(app.conf.broker_consumer, app, app.loop)
+        self.engine = engine
+
+
+class BatchSchema(faust.Schema[bytes, bytes]):
+    """Passes batches through as they are."""
+
+    def compile(self, app: AppT, **kwargs: Any) -> Callable[..., Awaitable[EventT[Any]]]:
+        """Give what makes an event of a message."""
+        del kwargs
+
+        async def decode(message: Any, *, propagate: bool = False) -> EventT[Any]:
+            del propagate
+            return app.create_event(None, message.value, message.headers, message)
+
+        return decode

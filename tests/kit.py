@@ -1,0 +1,382 @@
+"""What tests of whole processes share: events to send, what the detectors make of them in-process, and workers.
+
+The detectors, run here on the same events, are what workers are compared with; nothing in here stands in for Kafka.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import msgspec
+from aiokafka import TopicPartition
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from detectors import Limits, SessionState, decode_state, observe
+from schemas import topics
+from schemas.decode import decode
+from schemas.encode import encode, record_key
+from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput, ToolCall
+from schemas.outputs import Alert
+from streams.kafka import KafkaSettings, consumer, producer, running
+from streams.metrics import WorkerMetrics
+from streams.topics import changelog_name
+from streams.worker.app import build
+from streams.worker.records import HEARTBEAT_KEY, decode_session
+from streams.worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+    from aiokafka import AIOKafkaConsumer
+    from aiokafka.structs import ConsumerRecord
+
+    from schemas.topics import Topic
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+READY_SECONDS = 60.0
+TOPIC_OF = {
+    ToolCall: topics.TOOL_CALLS,
+    FixAttempt: topics.FIX_ATTEMPTS,
+    Review: topics.REVIEWS,
+    SessionEvent: topics.SESSIONS,
+    Control: topics.CONTROL,
+}
+
+
+def tool_call(session: str, number: int, **fields: Any) -> ToolCall:
+    """Build the n-th call of a session: of another file each time, unless told otherwise."""
+    defaults: dict[str, Any] = {
+        "event_id": f"{session}:{number}",
+        "session_id": session,
+        "occurred_at": BEGIN + timedelta(seconds=number),
+        "tool": "read",
+        "arguments": {"path": f"src/file{number}.py"},
+        "result": f"contents of file {number}",
+        "status": "ok",
+    }
+    return ToolCall(**defaults | fields)
+
+
+def spinning(session: str, episodes: int) -> Iterator[ToolCall]:
+    """Give the calls of a session that spins again and again: 6 equal calls and 2 others, each time of another kind."""
+    for number in range(8 * episodes):
+        episode, step = divmod(number, 8)
+        if step < 6:
+            path = f"src/loop{episode}.py"
+            yield tool_call(session, number, arguments={"path": path}, result=f"the same in {path}")
+        else:
+            yield tool_call(session, number)
+
+
+def quiet(session: str, kind: int, count: int) -> Iterator[SessionInput]:
+    """Give events of one kind, by number, that bring no alert."""
+    for number in range(count):
+        common: dict[str, Any] = {
+            "event_id": f"{session}:{number}",
+            "session_id": session,
+            "occurred_at": BEGIN + timedelta(seconds=number),
+        }
+        yield (
+            FixAttempt(attempt_id=f"a{number}", outcome="failed", **common),
+            Review(pull_request="o/r#1", author="agent", verdict="commented", **common),
+            SessionEvent(kind="turn", **common),
+            Control(action="mode", mode="explore", **common),
+        )[kind]
+
+
+def traffic(sessions: int, episodes: int, prefix: str = "s") -> list[SessionInput]:
+    """Give events of many sessions, mixed; each session is of one topic, so that its order does not depend on luck.
+
+    Every fifth session is quiet, on the other topics in turn.
+    """
+    each: list[Iterator[SessionInput]] = []
+    for number in range(sessions):
+        name = f"{prefix}{number}"
+        each.append(quiet(name, number // 5 % 4, 8 * episodes) if number % 5 == 4 else spinning(name, episodes))
+    return [event for row in itertools.zip_longest(*each) for event in row if event is not None]
+
+
+@dataclass
+class Outcome:
+    """What detectors make of events."""
+
+    alerts: dict[str, Alert] = field(default_factory=dict)
+    states: dict[str, SessionState] = field(default_factory=dict)
+
+
+def outcome(events: Iterable[SessionInput], limits: Limits | None = None) -> Outcome:
+    """Apply events in-process, in their order."""
+    found = Outcome()
+    for event in events:
+        state = found.states.setdefault(event.session_id, SessionState())
+        for alert in observe(state, event, limits or Limits()):
+            assert alert.alert_id not in found.alerts
+            found.alerts[alert.alert_id] = alert
+    return found
+
+
+def without_position(alert: Alert) -> Alert:
+    """Give an alert as the detectors make it: where its event stood in Kafka is not theirs to know."""
+    return msgspec.structs.replace(alert, evidence=msgspec.structs.replace(alert.evidence, position=None))
+
+
+class Wire:
+    """Writes events and reads what became of them, as anybody could."""
+
+    def __init__(self, settings: KafkaSettings, app_id: str, partitions: int) -> None:
+        self.settings = settings
+        self.app_id = app_id
+        self.partitions = partitions
+
+    async def send(self, events: Iterable[SessionInput], *, rate: float | None = None, **options: Any) -> None:
+        """Write events in order, so many a second at most, by a producer with these options."""
+        async with running(producer(self.settings, linger_ms=5, **options), self.settings) as client:
+            began, futures = time.monotonic(), []
+            for number, event in enumerate(events):
+                topic = self.settings.topic(TOPIC_OF[type(event)])
+                futures.append(await client.send(topic, key=record_key(event), value=encode(event)))
+                if rate is not None and number % 50 == 0:
+                    await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
+            await asyncio.gather(*futures)
+
+    @property
+    def changelog(self) -> str:
+        """Name of the changelog."""
+        return changelog_name(self.app_id)
+
+    async def raw(self, topic: Topic, value: bytes | None, *, key: bytes | None = b"s", **fields: Any) -> Any:
+        """Write one record to a topic of the contract as it is."""
+        return await self.put(self.settings.topic(topic), value, key=key, **fields)
+
+    async def put(self, topic: str, value: bytes | None, **fields: Any) -> Any:
+        """Write one record to any topic."""
+        async with running(producer(self.settings), self.settings) as client:
+            return await client.send_and_wait(topic, value, **fields)
+
+    async def records(self, topic: str, *, level: str = "read_committed") -> list[ConsumerRecord]:
+        """Read all that is on a topic now."""
+        client = consumer(self.settings, isolation_level=level)
+        client.subscribe([topic])
+        async with running(client, self.settings):
+            return await drain(client)
+
+    async def alerts(self) -> list[Alert]:
+        """Read all committed alerts."""
+        found = [decode(topics.ALERTS, record.value) for record in await self.alert_records()]
+        return [alert for alert in found if isinstance(alert, Alert)]
+
+    async def alert_records(self) -> list[ConsumerRecord]:
+        """Read the records of all committed alerts."""
+        return await self.records(self.settings.topic(topics.ALERTS))
+
+    async def inputs(self, topic: Topic) -> list[ConsumerRecord]:
+        """Read all committed records of one input."""
+        return await self.records(self.settings.topic(topic))
+
+    async def dead_letters(self) -> list[ConsumerRecord]:
+        """Read all committed dead letters."""
+        return await self.records(self.settings.topic(topics.DEAD_LETTERS))
+
+    async def stored(self) -> dict[tuple[int, bytes], bytes]:
+        """Fold the changelog: the last committed value by partition and key."""
+        found: dict[tuple[int, bytes], bytes] = {}
+        for record in await self.records(self.changelog):
+            if record.value is None:
+                found.pop((record.partition, record.key), None)
+            elif record.key != HEARTBEAT_KEY:
+                found[record.partition, record.key] = record.value
+        return found
+
+    async def states(self) -> dict[str, SessionState]:
+        """Fold the changelog to states by session."""
+        stored = await self.stored()
+        assert len({key for _, key in stored}) == len(stored), "a session is in two partitions"
+        return {key.decode(): decode_state(decode_session(value).state) for (_, key), value in stored.items()}
+
+    async def lag(self) -> int:
+        """Give how many records of the inputs no committed offset has passed."""
+        names = [self.settings.topic(topic) for topic in topics.SESSION_INPUTS]
+        tps = [TopicPartition(name, number) for name in names for number in range(self.partitions)]
+        client = consumer(self.settings, group_id=self.app_id)
+        client.assign(tps)
+        async with running(client, self.settings):
+            ends, begins = await client.end_offsets(tps), await client.beginning_offsets(tps)
+            committed = await asyncio.gather(*map(client.committed, tps))
+        return sum(ends[tp] - (begins[tp] if at is None else at) for tp, at in zip(tps, committed, strict=True))
+
+    async def until_applied(self, seconds: float = 60.0) -> None:
+        """Wait until everything that was sent is committed as applied."""
+        await until(self._applied, seconds)
+
+    async def _applied(self) -> bool:
+        return await self.lag() == 0
+
+
+async def drain(client: AIOKafkaConsumer) -> list[ConsumerRecord]:
+    """Read everything up to the end as it is now."""
+    tps = list(client.assignment())
+    ends = await client.end_offsets(tps)
+    found: list[ConsumerRecord] = []
+    while any([await client.position(tp) < ends[tp] for tp in tps]):
+        for records in (await client.getmany(timeout_ms=200)).values():
+            found += records
+    return found
+
+
+async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> None:
+    """Wait until an awaitable condition holds, or fail."""
+    deadline = time.monotonic() + seconds
+    while not await condition():
+        assert time.monotonic() < deadline, "the condition did not come about in time"
+        await asyncio.sleep(0.2)
+
+
+def assert_same(alerts: Sequence[Alert], states: Mapping[str, SessionState], wanted: Outcome) -> None:
+    """Compare what workers wrote with what the detectors make of the same events: alerts once, states equal."""
+    times = Counter(alert.alert_id for alert in alerts)
+    assert {name: count for name, count in times.items() if count > 1} == {}, "alerts were written twice"
+    found = {alert.alert_id: without_position(alert) for alert in alerts}
+    assert found.keys() - wanted.alerts.keys() == set(), "alerts that nobody asked for"
+    assert wanted.alerts.keys() - found.keys() == set(), "alerts are missing"
+    assert found == wanted.alerts
+    assert states.keys() == wanted.states.keys()
+    assert {name for name, state in states.items() if state != wanted.states[name]} == set(), "states differ"
+
+
+class WorkerProcess:
+    """A worker in a process of its own, as people start it.
+
+    Args:
+        wire: the topics it works on.
+        flags: further flags of the command.
+        config: its configuration file.
+        program: Python to run in place of the `traction` command, with the same arguments.
+    """
+
+    def __init__(self, wire: Wire, *flags: str, config: Path | None = None, program: str | None = None) -> None:
+        settings = wire.settings
+        command = [
+            *((sys.executable, "-c", program) if program else (str(Path(sys.executable).parent / "traction"),)),
+            *(("--config", str(config)) if config else ()),
+            *("worker", "--bootstrap", settings.bootstrap, "--prefix", settings.prefix),
+            *("--app-id", wire.app_id, "--port", "0", "--session-timeout", "6", *flags),
+        ]
+        # Only what tells Python where it is: settings in the tester's environment must not reach the process.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TRACTION_")}
+        self.popen = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        self.lines: list[str] = []
+        self.errors: list[str] = []
+        for stream, kept in ((self.popen.stdout, self.lines), (self.popen.stderr, self.errors)):
+            threading.Thread(target=self._read, args=(stream, kept), daemon=True).start()
+
+    @staticmethod
+    def _read(stream: Any, kept: list[str]) -> None:
+        kept.extend(line.rstrip("\n") for line in stream)
+
+    @property
+    def partitions(self) -> set[int]:
+        """The partitions of the latest ready line."""
+        named = self.lines[-1].partition("partitions ")[2].partition(" of ")[0] if self.lines else ""
+        return {int(number) for number in named.split(", ") if number.isdigit()}
+
+    @property
+    def log(self) -> str:
+        """What it wrote to standard error."""
+        return "\n".join(self.errors)
+
+    async def ready(self, partitions: int | None = None, *, after: int = 0, seconds: float = READY_SECONDS) -> str:
+        """Wait for a ready line, with so many partitions or any, and give the pages' address.
+
+        Args:
+            partitions: how many it should have; None for any number.
+            after: how many ready lines to leave out.
+            seconds: how long to wait.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self.popen.poll() is None:
+            if len(self.lines) > after and partitions in {None, len(self.partitions)}:
+                return self.lines[-1].rpartition(" ")[2]
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"not ready: exit {self.popen.poll()}, {self.lines}, {self.log}")
+
+    async def metrics(self) -> dict[tuple[str, ...], float]:
+        """Read the metrics page: values by name and label values."""
+        url = await self.ready()
+        text = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())  # noqa: S310
+        return {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+    def send(self, number: int) -> None:
+        """Send a signal."""
+        self.popen.send_signal(number)
+
+    async def end(self, number: int = signal.SIGTERM, seconds: float = 15.0) -> int:
+        """End it with a signal, and give its exit code."""
+        self.send(number)
+        return await self.exit(seconds)
+
+    async def exit(self, seconds: float = 15.0) -> int:
+        """Wait until it has ended, and give its exit code."""
+        return await asyncio.to_thread(self.popen.wait, seconds)
+
+    def kill(self) -> None:
+        """End it at once, frozen or not."""
+        self.popen.kill()
+        self.popen.wait()
+
+
+class WorkerInside:
+    """A worker inside of the test's process, so that a test can put its hand between its parts."""
+
+    def __init__(self, wire: Wire, **options: Any) -> None:
+        self.registry = CollectorRegistry()
+        observe_with = options.pop("observe", observe)
+        settings = WorkerSettings(kafka=wire.settings, app_id=wire.app_id, session_timeout=6.0, **options)
+        metrics = WorkerMetrics(self.registry, topics=settings.inputs)
+        self.worker = build(settings, wire.partitions, metrics, observe=observe_with, abandon=self._abandon)
+        self._task: asyncio.Task[None] | None = None
+
+    @staticmethod
+    def _abandon(code: int, message: str) -> NoReturn:
+        raise AssertionError(f"the worker wants to end the process with {code}: {message}")
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self.worker.run())
+        await until(self._ready, READY_SECONDS)
+        return self
+
+    async def _ready(self) -> bool:
+        assert self._task is not None
+        if self._task.done():
+            self._task.result()
+        return not self.worker.recovering and bool(self.worker.ownerships.current)
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        await self.worker.ownerships.release()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self.worker.stop()
+
+    def value(self, name: str, **labels: str) -> float:
+        """Read a metric."""
+        return self.registry.get_sample_value(name, labels) or 0.0

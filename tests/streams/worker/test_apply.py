@@ -1,0 +1,198 @@
+"""Applying records: what comes out is what the detectors say, whatever comes in, and each record is applied once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from detectors import Limits, UnsupportedState, observe
+from schemas import topics
+from schemas.decode import decode
+from schemas.events import SessionEvent
+from schemas.outputs import Alert
+from streams.kafka import MAX_DEAD_LETTER_BYTES
+from streams.worker import apply
+from tests.kit import BEGIN, outcome, tool_call, traffic, without_position
+from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
+
+if TYPE_CHECKING:
+    from aiokafka.structs import ConsumerRecord
+
+    from detectors import SessionState
+    from schemas.events import SessionInput
+    from streams.worker.partition import Outgoing, Snapshot
+    from tests.streams.worker.conftest import MakeRecord
+
+CALLS = [tool_call("s", number, arguments={"path": "a"}, result="the same") for number in range(5)]
+
+
+def outgoing(bench: Bench) -> list[Outgoing]:
+    """Commit, and give what was written besides state."""
+    taken = cast("Snapshot | None", bench.commit())
+    return [] if taken is None else taken.outgoing
+
+
+def alerts(bench: Bench) -> list[Alert]:
+    """Commit, and give the alerts that were written."""
+    found = [decode(topics.ALERTS, out.value) for out in outgoing(bench) if out.topic == SETTINGS.alerts]
+    return cast("list[Alert]", found)
+
+
+def test_the_answers_are_the_detectors(bench: Bench, record: MakeRecord) -> None:
+    """In batches with commits between, alerts and states are those of the detectors in one go."""
+    events = traffic(sessions=15, episodes=3)
+    found: list[Alert] = []
+    for begin in range(0, len(events), 33):
+        bench.apply(map(record, events[begin : begin + 33]))
+        found += alerts(bench)
+    wanted = outcome(events)
+    assert {alert.alert_id: without_position(alert) for alert in found} == wanted.alerts
+    assert {name: bench.partition.session(name.encode()).state for name in wanted.states} == wanted.states
+
+
+def test_an_alert_names_its_event_and_trace(bench: Bench, record: MakeRecord) -> None:
+    """Position, key, headers and time of the alert are those of the record that brought it about."""
+    trace = ("traceparent", b"00-1-2-01")
+    bench.apply([*map(record, CALLS[:2]), record(CALLS[2], headers=(("x", b"1"), trace))])
+    (out,) = outgoing(bench)
+    alert = cast("Alert", decode(topics.ALERTS, out.value))
+    assert alert.evidence.position is not None
+    assert (alert.evidence.position.topic, alert.evidence.position.offset) == (TOOL_CALLS.topic, 2)
+    assert (out.topic, out.key, out.appended_ms) == (SETTINGS.alerts, b"s", 1_000_002)
+    named = dict(out.headers)
+    assert (named["traceparent"], named["ce_source"]) == (b"00-1-2-01", b"/traction/worker/traction")
+
+
+def test_results_are_counted(bench: Bench, record: MakeRecord) -> None:
+    """Each event counts as applied, duplicate, late or dead, by topic."""
+    late = tool_call("s", 9, occurred_at=BEGIN - timedelta(days=1))
+    bench.apply([record(CALLS[0]), record(CALLS[0]), record(late), record(CALLS[1], value=b"{"), record(CALLS[1])])
+    found = {
+        result: bench.value("traction_events_total", topic=TOOL_CALLS.topic, result=result)
+        for result in ("applied", "duplicate", "late", "dead")
+    }
+    assert found == {"applied": 2, "duplicate": 1, "late": 1, "dead": 1}
+
+
+def test_a_dead_letter_wants_a_commit_at_once(bench: Bench, record: MakeRecord) -> None:
+    """So does an alert; an ordinary event can wait for the interval."""
+    bench.apply([record(CALLS[0])])
+    assert not bench.partition.urgent.is_set()
+    bench.apply([record(CALLS[1], key=None)])
+    assert bench.partition.urgent.is_set()
+    bench.commit()
+    assert not bench.partition.urgent.is_set()
+    bench.apply(map(record, CALLS[1:3]))
+    assert bench.partition.urgent.is_set()
+
+
+def test_misrouted_records_are_applied_and_counted(record: MakeRecord) -> None:
+    """A producer with another partitioner loses nothing, and it shows."""
+    bench = Bench()
+    bench.partition._count = 1_000_000
+    bench.apply([record(CALLS[0]), record(CALLS[1])])
+    assert bench.value("traction_misrouted_events_total", topic=TOOL_CALLS.topic) == 2
+    assert bench.partition.session(b"s").state.calls == 2
+
+
+def test_an_applied_record_is_not_applied_again(
+    bench: Bench, record: MakeRecord, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The session's own account of offsets catches what must never happen, tells it and counts it."""
+    same = record(CALLS[0])
+    bench.apply([same, record(CALLS[1]), same])
+    assert bench.partition.session(b"s").state.calls == 2
+    assert bench.partition.session(b"s").state.duplicates == 0
+    assert bench.value("traction_applied_twice_total") == 1
+    assert "was applied already" in caplog.text
+
+
+def test_offsets_that_begin_again_with_newer_times(
+    bench: Bench, record: MakeRecord, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic made anew is recognised by its times, told once, and its records are applied."""
+    bench.apply(record(call, offset=100 + number) for number, call in enumerate(CALLS[:2]))
+    bench.commit()
+    bench.own()
+    bench.apply(record(call, offset=number, timestamp=2_000_000) for number, call in enumerate(CALLS[2:4]))
+    assert bench.partition.session(b"s").state.calls == 4
+    assert bench.value("traction_applied_twice_total") == 0
+    assert bench.value("traction_source_resets_total") == 1
+    assert caplog.text.count("made anew") == 1
+
+
+def test_offsets_of_topics_are_apart(bench: Bench, record: MakeRecord) -> None:
+    """Each input has offsets of its own: the same offset on another topic is another event."""
+    turn = SessionEvent(event_id="t", session_id="s", occurred_at=BEGIN, kind="turn")
+    bench.apply([record(CALLS[0], offset=5), record(turn, offset=5)])
+    assert bench.value("traction_applied_twice_total") == 0
+    assert bench.partition.session(b"s").applied.keys() == {"tool-calls", "sessions"}
+
+
+TELLTALE = "what the event said"
+
+
+class Broken(RuntimeError):
+    """What a detector with a fault raises."""
+
+
+def fragile(state: SessionState, event: SessionInput, limits: Limits) -> list[Alert]:
+    """Detect, but fail on some events after the state was changed."""
+    found = observe(state, event, limits)
+    if event.event_id == "poison":
+        raise Broken(TELLTALE)
+    if event.event_id == "unwritable":
+        state.mode = "\udc00"  # cannot be encoded
+    return found
+
+
+@pytest.mark.parametrize("kind", ["poison", "unwritable"])
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_an_event_that_cannot_be_applied(
+    record: MakeRecord, caplog: pytest.LogCaptureFixture, kind: str, before: int
+) -> None:
+    """It goes to the dead letters and leaves the state as it was, committed or not; the loop around it goes on."""
+    bench = Bench(fragile)
+    bench.apply(map(record, CALLS[:before]))
+    if before == 1:
+        bench.commit()
+    bench.apply([record(tool_call("s", 99, event_id=kind))])
+    bench.apply(map(record, CALLS[before:3]))
+    written = outgoing(bench)
+    assert [out.topic for out in written] == [SETTINGS.dead_letters, SETTINGS.alerts]
+    assert bench.partition.session(b"s").state == outcome(CALLS[:3]).states["s"]
+    named = {name: value for name, value in written[0].headers if name.startswith("__traction.errors.")}
+    assert (named["__traction.errors.stage"], named["__traction.errors.reason"]) == (b"detect", b"detector_error")
+    assert "a detector failed" in caplog.text
+    assert TELLTALE not in caplog.text
+    assert not any(TELLTALE.encode() in (value or b"") for value in named.values())
+
+
+def test_what_is_wrong_with_the_state_is_no_event_s_fault(record: MakeRecord) -> None:
+    """A state of another release stops the worker: no event of that session may be set aside for it."""
+
+    def newer(state: SessionState, event: SessionInput, limits: Limits) -> list[Alert]:
+        raise UnsupportedState(f"{state} {event} {limits}")
+
+    bench = Bench(newer)
+    with pytest.raises(UnsupportedState):
+        bench.apply([record(CALLS[0])])
+
+
+@pytest.fixture
+def huge(record: MakeRecord) -> ConsumerRecord:
+    """Give a record longer than the topic of dead letters takes, as a compressed one can be, with many headers."""
+    headers = tuple((f"h{number}", b"x" * 1000) for number in range(600))
+    return record(CALLS[0], value=bytes(MAX_DEAD_LETTER_BYTES), headers=headers)
+
+
+def test_a_dead_letter_fits_its_topic(bench: Bench, huge: ConsumerRecord) -> None:
+    """What is longer than a dead letter may be is cut, so that it cannot stop the partition either."""
+    bench.apply([huge])
+    (out,) = outgoing(bench)
+    assert out.value is not None
+    assert len(out.value) == apply.MAX_KEPT_BYTES
+    size = len(out.value) + sum(len(name) + len(value or b"") for name, value in out.headers)
+    assert size < MAX_DEAD_LETTER_BYTES

@@ -1,0 +1,222 @@
+"""Batches are applied under the ownership they were fetched under, each behind the one before it, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+from aiokafka import TopicPartition
+
+from streams.worker import engine as module
+from streams.worker.engine import Engine, Fetched
+from streams.worker.faults import EXIT_GAP
+from streams.worker.settings import MAX_QUEUED_BYTES
+from tests.kit import tool_call
+from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiokafka.structs import ConsumerRecord
+
+    from streams.worker.partition import Partition
+    from tests.streams.worker.conftest import MakeRecord
+
+
+class Ended(Exception):
+    """The process would have ended."""
+
+
+class Log:
+    """A partition's log: its bounds, and how often they were asked for."""
+
+    def __init__(self, earliest: int = 0, end: int = 1_000) -> None:
+        self.answer = earliest, end
+        self.asked = 0
+
+    async def bounds(self, tp: TopicPartition) -> tuple[int, int]:
+        """Give the bounds."""
+        assert tp == TOOL_CALLS
+        self.asked += 1
+        await asyncio.sleep(0)
+        return self.answer
+
+
+class Owned:
+    """What an engine asks of ownerships and overrides."""
+
+    def __init__(self, partition: Partition) -> None:
+        self.current = {0: partition}
+        self.positions = {TopicPartition("agent.overrides", 0): 7}
+        self.refused: list[tuple[Any, Any]] = []
+
+    def rejected(self, since: dict[TopicPartition, int]) -> list[tuple[Any, Any]]:
+        """Give what is to be written to the dead letters."""
+        return [pair for pair in self.refused if pair[0].offset >= since.get(TopicPartition("agent.overrides", 0), 0)]
+
+
+@pytest.fixture
+def owned(bench: Bench) -> Owned:
+    """Give the partition of the bench as what is ours."""
+    return Owned(bench.partition)
+
+
+@pytest.fixture
+def engine(bench: Bench, owned: Owned) -> Engine:
+    """Give an engine on the bench; ending the process raises."""
+
+    def abandon(code: int, message: str) -> NoReturn:
+        raise Ended(code, message)
+
+    parts: dict[str, Any] = {"ownerships": owned, "applier": bench.applier, "follower": owned}
+    return Engine(SETTINGS, metrics=bench.metrics, abandon=abandon, **parts)
+
+
+@pytest.fixture
+def batch(bench: Bench, record: MakeRecord) -> Callable[..., Fetched]:
+    """Give a builder of batches: records of one session at some offsets, fetched from one position to another."""
+
+    def make(start: int, end: int, offsets: list[int] | None = None, owner: Partition | None = None) -> Fetched:
+        wanted = list(range(start, end)) if offsets is None else offsets
+        records: list[ConsumerRecord] = [record(tool_call("s", offset), offset=offset) for offset in wanted]
+        return Fetched(owner or bench.partition, TOOL_CALLS, start, end, records, 100 * len(records))
+
+    return make
+
+
+async def test_batches_follow_each_other(bench: Bench, engine: Engine, batch: Callable[..., Fetched]) -> None:
+    """Gaps within and at the end of batches are none: positions are compared, and the log is not asked."""
+    log = Log()
+    await engine.handle(batch(0, 5, [0, 3]), log)
+    await engine.handle(batch(5, 9, []), log)  # aborted records and markers only
+    await engine.handle(batch(9, 12, [11]), log)
+    assert bench.partition.session(b"s").state.calls == 3
+    assert bench.partition.positions[TOOL_CALLS] == 12
+    taken = bench.commit()
+    assert taken.applied == {TOOL_CALLS: 12}
+    assert log.asked == 0
+
+
+async def test_a_lost_batch(bench: Bench, engine: Engine, batch: Callable[..., Fetched]) -> None:
+    """A batch that begins behind a gap that is in the log ends the process, and nothing of it is applied."""
+    await engine.handle(batch(0, 5), Log())
+    with pytest.raises(Ended) as ended:
+        await engine.handle(batch(6, 8), Log())
+    assert ended.value.args[0] == EXIT_GAP
+    assert bench.partition.positions[TOOL_CALLS] == 5
+
+
+async def test_a_gap_that_retention_made(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was deleted before it was read is told and counted, and what comes after is applied."""
+    await engine.handle(batch(6, 8), Log(earliest=6))
+    assert bench.partition.session(b"s").state.calls == 2
+    assert bench.value("traction_deleted_unread_records_total") == 6
+    assert "offsets 0 to 5 were deleted before they were read" in caplog.text
+
+
+async def test_what_comes_again_is_not_applied_again(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched]
+) -> None:
+    """A fetch that begins too early repeats; only what is new of it is applied."""
+    await engine.handle(batch(0, 5), Log())
+    await engine.handle(batch(2, 4), Log())
+    await engine.handle(batch(3, 7), Log())
+    assert bench.partition.session(b"s").state.calls == 7
+    assert bench.partition.positions[TOOL_CALLS] == 7
+    assert bench.value("traction_applied_twice_total") == 0
+
+
+async def test_a_log_that_begins_again(bench: Bench, engine: Engine, batch: Callable[..., Fetched]) -> None:
+    """When the log ends before what was applied it is read from its beginning; the records' times decide."""
+    bench.partition.positions[TOOL_CALLS] = 500
+    await engine.handle(batch(0, 3), Log(end=3))
+    assert bench.partition.session(b"s").state.calls == 3
+    assert bench.commit().applied == {TOOL_CALLS: 3}
+    assert bench.value("traction_source_resets_total") == 1
+
+
+async def test_a_batch_of_an_ended_ownership(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], owned: Owned
+) -> None:
+    """A batch that was still queued when its partition was lost and won back is dropped."""
+    queued = batch(0, 5)
+    queued_owner = bench.partition
+    queued_owner.ended = True
+    owned.current = {0: bench.own()}
+    await engine.handle(queued, Log())
+    await engine.handle(Fetched(None, TOOL_CALLS, 0, 5, queued.records, 0), Log())
+    assert bench.partition.snapshot() is None
+    assert queued_owner.snapshot() is None
+
+
+async def test_an_ownership_that_ends_in_a_batch(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slice under way is finished and nothing more is applied; the offset says exactly how far it came."""
+    monkeypatch.setattr(module, "SLICE_RECORDS", 2)
+    work = asyncio.create_task(engine.handle(batch(0, 10), Log()))
+    while bench.partition.positions[TOOL_CALLS] < 4:  # noqa: ASYNC110 - turn by turn is the point
+        await asyncio.sleep(0)
+    bench.partition.ended = True
+    await work
+    assert bench.commit().applied == {TOOL_CALLS: 4}
+    assert bench.partition.session(b"s").state.calls == 4
+
+
+async def test_slices_give_way(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others get their turn within a large batch."""
+    monkeypatch.setattr(module, "SLICE_RECORDS", 10)
+    work = asyncio.create_task(engine.handle(batch(0, 95), Log()))
+    turns = 0
+    while not work.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= 10
+    assert bench.partition.positions[TOOL_CALLS] == 95
+
+
+async def test_a_partition_waits_for_its_commits(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When commits stall no more than so much is applied, and it goes on when one came through."""
+    monkeypatch.setattr(module, "SLICE_RECORDS", 5)
+    monkeypatch.setattr(module, "MAX_UNCOMMITTED_RECORDS", 10)
+    work = asyncio.create_task(engine.handle(batch(0, 30), Log()))
+    for _ in range(3):
+        before = bench.partition.positions[TOOL_CALLS]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert bench.partition.positions[TOOL_CALLS] - before == 10
+        bench.commit()
+    await work
+
+
+async def test_the_queue_is_bounded(bench: Bench, engine: Engine, batch: Callable[..., Fetched]) -> None:
+    """A partition with enough waiting is not fetched from, whatever topic the next records are of; then it is again."""
+    other = TopicPartition("agent.control", 0)
+    waiting = batch(0, 1)
+    big = Fetched(waiting.owner, TOOL_CALLS, 0, 1, waiting.records, MAX_QUEUED_BYTES)
+    engine.queue(big)
+    assert engine.full(TOOL_CALLS)
+    assert engine.full(other)
+    assert not engine.full(TopicPartition("agent.control", 1))
+    assert not engine.full(TopicPartition(SETTINGS.changelog, 0))
+    await engine.handle(big, Log())
+    assert not engine.full(TOOL_CALLS)
+    assert bench.partition.queued_records == 0
+
+
+async def test_a_fault_in_the_middle_spoils_the_partition(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched]
+) -> None:
+    """When a slice breaks off, what it did so far can never be committed without its offset."""
+    bench.stored[b"s"] = b"\x00"
+    with pytest.raises(ValueError, match="cannot be read"):
+        await engine.handle(batch(0, 5), Log())
+    assert bench.partition.snapshot() is None
+    assert bench.partition.ended
