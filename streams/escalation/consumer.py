@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from aiokafka.errors import InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, KafkaError, ProducerFenced
+from aiokafka.errors import KafkaError
 
 from schemas import topics
 from streams.escalation.batch import Batch, answer
 from streams.escalation.ownership import Owner, Ownerships
+from streams.fencing import fenced
 from streams.kafka import KafkaSettings, consumer, running
 from streams.lag import BROKER, Applied, LagWatch
 
@@ -43,9 +44,6 @@ BATCH_RECORDS = 500
 
 CONDITIONS = (BROKER, "assigned", "taken")
 """What must hold for the process to be ready."""
-
-FENCED = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState)
-"""How the brokers' word that another producer has taken over, or that a transaction timed out, arrives."""
 
 
 class Fenced(Exception):
@@ -208,10 +206,10 @@ class Escalation:
                 ]
                 await asyncio.gather(*sent)
                 await producer.send_offsets_to_transaction({owner.tp: batch.position}, self._settings.group)
-        except FENCED as problem:
-            self._metrics.transaction_failures.labels("fenced").inc()
-            raise Fenced(f"{owner.tp.topic}-{owner.tp.partition} was taken over") from problem
-        except KafkaError:
+        except KafkaError as problem:
+            if fenced(problem):
+                self._metrics.transaction_failures.labels("fenced").inc()
+                raise Fenced(f"{owner.tp.topic}-{owner.tp.partition} was taken over") from problem
             self._metrics.transaction_failures.labels("failed").inc()
             raise
         self._metrics.commit_seconds.observe(time.perf_counter() - begun)

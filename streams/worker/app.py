@@ -20,7 +20,7 @@ from streams.worker.faults import abandon
 from streams.worker.overrides import Overrides, OverridesFollower
 from streams.worker.ownership import Ownerships
 from streams.worker.settings import FETCH_BYTES, POLL_RECORDS
-from streams.worker.store import FAUST_LOGGER, SessionStore, SessionTable
+from streams.worker.store import FAUST_LOGGER, SessionTable
 from streams.worker.transport import BatchConsumer, BatchSchema, BatchTransport
 
 if TYPE_CHECKING:
@@ -65,11 +65,6 @@ class Worker:
     def tables(self) -> TableManager:
         """Faust's tables: one."""
         return cast("TableManager", self.app.tables)
-
-    @property
-    def store(self) -> SessionStore:
-        """The sessions as they are committed, by partition."""
-        return self.ownerships.table.sessions
 
     @property
     def recovering(self) -> bool:

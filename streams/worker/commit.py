@@ -12,7 +12,8 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from streams.worker.faults import EXIT_LOST, fenced
+from streams.fencing import fenced
+from streams.worker.faults import EXIT_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,12 +80,12 @@ class Committer:
                     return
                 async with asyncio.timeout(self._settings.away_timeout):
                     await self._write(taken)
+                # 8. What was committed is what recovery would give: the table may have it.
+                self._partition.settle(taken)
+                self._partition.trim(self._live_limit())
+                self._measure(taken, began)
             except Exception as problem:  # noqa: BLE001 - the process ends with it
                 self._lose(problem)
-            # 8. What was committed is what recovery would give: the table may have it.
-            self._partition.settle(taken)
-            self._partition.trim(self._live_limit())
-            self._measure(taken, began)
 
     async def _write(self, taken: Snapshot) -> None:
         producer, number = self._producer, self._partition.number

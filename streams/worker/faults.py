@@ -11,8 +11,6 @@ import os
 import sys
 from typing import NoReturn
 
-from aiokafka.errors import InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState, ProducerFenced
-
 logger = logging.getLogger(__name__)
 
 EXIT_LOST = 3
@@ -20,9 +18,6 @@ EXIT_LOST = 3
 
 EXIT_GAP = 4
 """Input would have been passed over: a defect; starting again reads from what is committed."""
-
-FENCED = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState)
-"""What a broker answers to a producer whose transactional id was taken over, or whose transaction it aborted."""
 
 
 def abandon(code: int, message: str) -> NoReturn:
@@ -52,13 +47,3 @@ def _exit(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def fenced(problem: BaseException) -> bool:
-    """Tell whether a failed transaction means that somebody else holds the partition now."""
-    cause: BaseException | None = problem
-    while cause is not None:
-        if isinstance(cause, FENCED):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False

@@ -41,13 +41,18 @@ def progress(worker: Worker) -> Mapping[TopicPartition, Applied]:
     Args:
         worker: the worker.
     """
+    owned = worker.ownerships.current
     if worker.recovering:
         # Faust keeps None there until it knows where to begin.
         offsets = cast("dict[TP, int | None]", dict(worker.tables.recovery.active_offsets))
-        return {TopicPartition(*tp): Applied(offset + 1, None) for tp, offset in offsets.items() if offset is not None}
+        return {
+            TopicPartition(*tp): Applied(offset + 1, None)
+            for tp, offset in offsets.items()
+            if offset is not None and tp.partition in owned
+        }
     return {
         tp: Applied(position, partition.applied_ms[tp] / 1_000 if tp in partition.applied_ms else None)
-        for partition in worker.ownerships.current.values()
+        for partition in owned.values()
         for tp, position in partition.committed.items()
         if tp.topic in worker.settings.inputs
     }

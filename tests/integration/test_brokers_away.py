@@ -69,7 +69,7 @@ async def test_brokers_away_for_too_long(wire: Wire, broker: KafkaBroker, start:
     assert broker.pid is not None
     events = [event for event in traffic(sessions=20, episodes=2) if event.session_id == "s4"]  # no alerts: no hurry
     for number, flags in enumerate((("--away-timeout", "3"), ())):
-        worker = start("--commit-interval", "5", *flags)
+        worker = start("--commit-interval", "3", "--session-timeout", "2", *flags)
         await worker.ready(2)
         part = events[8 * number : 8 * number + 8]
         await wire.send(part)

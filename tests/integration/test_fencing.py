@@ -43,6 +43,6 @@ async def test_recovery_is_a_fold_of_the_changelog(wire: Wire) -> None:
         found = {
             (number, key): value
             for number in range(wire.partitions)
-            for key, value in second.worker.store.partition(number).items()
+            for key, value in second.worker.ownerships.table.sessions.partition(number).items()
         }
     assert found == {place: value for place, value in stored.items() if place != gone}

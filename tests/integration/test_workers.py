@@ -84,6 +84,26 @@ async def test_few_sessions_in_memory(wire: Wire, start: Callable[..., WorkerPro
     assert (await worker.metrics())["traction_live_sessions",] <= 8
 
 
+async def test_a_worker_with_a_lasting_name(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
+    """With --instance-id a worker that restarts within the session timeout has its partitions back; no other moves."""
+    events = traffic(sessions=40, episodes=4)
+    half = len(events) // 2 + 40
+    stays = start("--instance-id", "one", "--session-timeout", "20")
+    await stays.ready(4)
+    goes = start("--instance-id", "two", "--session-timeout", "20")
+    await asyncio.gather(stays.ready(2), goes.ready(2))
+    owned, rebalances = goes.partitions, len(stays.lines)
+    await wire.send(events[:half])
+    assert await goes.end() == 0
+    await wire.send(events[half:])
+    comes = start("--instance-id", "two", "--session-timeout", "20")
+    await comes.ready(2)
+    await wire.until_applied()
+    assert comes.partitions == owned
+    assert len(stays.lines) == rebalances
+    assert_same(await wire.alerts(), await wire.states(), outcome(events))
+
+
 async def test_an_alert_comes_at_once(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
     """An alert does not wait for the commit interval, and says where its event stands and which trace it belongs to."""
     worker = start("--commit-interval", "30")

@@ -1,0 +1,41 @@
+"""How the brokers' word arrives that somebody else holds a transactional id now, and how it is recognised.
+
+A fenced producer has lost its partition: whoever hears this must stop writing and end.
+"""
+
+from aiokafka import errors
+
+PRODUCER_FENCED_CODE = 90
+"""PRODUCER_FENCED in the error codes of the Kafka protocol: answered to requests of an earlier epoch."""
+
+
+class ProducerFencedResponse(errors.BrokerResponseError):
+    """What aiokafka 0.14 lacks: it takes this answer for an unknown error."""
+
+    errno = PRODUCER_FENCED_CODE
+    message = "PRODUCER_FENCED"
+    description = "There is a newer producer with the same transactional id."
+
+
+errors.kafka_errors.setdefault(PRODUCER_FENCED_CODE, ProducerFencedResponse)
+
+_FENCED = (
+    errors.ProducerFenced,
+    errors.InvalidProducerEpoch,
+    errors.InvalidProducerIdMapping,
+    errors.InvalidTxnState,
+    ProducerFencedResponse,
+)
+
+
+def fenced(problem: BaseException) -> bool:
+    """Tell whether a failed transaction means that somebody else holds the transactional id now.
+
+    The word may be the cause of another error: aiokafka wraps what it does not expect.
+    """
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, _FENCED):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

@@ -1,0 +1,112 @@
+"""Overrides resolve to one set of limits: the narrower scope wins, and one that does not fit the others is left out."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from detectors import Limits, SessionState, limits_from
+from schemas.common import Agent, Task
+from schemas.decode import InvalidEvent
+from schemas.events import Override
+from streams.worker.overrides import Overrides
+from tests.kit import BEGIN, tool_call
+
+if TYPE_CHECKING:
+    from schemas.events import ToolCall
+
+CALL = tool_call("s", 0, agent=Agent(role="code"), task=Task(id="t", repo="o/r"))
+SCOPES = ("role:code", "repo:o/r", "task:t", "session:s")
+
+
+def override(scope: str, **fields: Any) -> Override:
+    """Build an override."""
+    return Override(scope=scope, set_at=BEGIN, **fields)
+
+
+def warn(overrides: Overrides, event: ToolCall = CALL, state: SessionState | None = None) -> int:
+    """Resolve, and give one of the limits."""
+    return overrides.resolve(event, state or SessionState())[0].identical.warn
+
+
+def test_nothing_is_overridden_by_default() -> None:
+    """Without overrides the worker's own limits hold, the very same object."""
+    base = Limits()
+    assert Overrides(base).resolve(CALL, SessionState()) == (base, False)
+    assert Overrides(base).resolve(CALL, SessionState())[0] is base
+
+
+def test_the_narrower_scope_wins() -> None:
+    """Role, repository, task, session: each later one wins over those before it, in whatever order they came."""
+    overrides = Overrides(limits_from([("file", {"identical.warn": 1, "identical.terminate": 9})]))
+    for number, scope in reversed(list(enumerate(SCOPES, 2))):
+        overrides.put(override(scope, limits={"identical.warn": number}))
+    for number, scope in reversed(list(enumerate(SCOPES, 2))):
+        assert warn(overrides) == number
+        assert overrides.resolve(CALL, SessionState())[0].layer("identical.warn") == f"override:{scope}"
+        assert overrides.resolve(CALL, SessionState())[0].layer("identical.terminate") == "file"
+        overrides.remove(scope)
+    assert warn(overrides) == 1
+
+
+def test_what_the_event_does_not_say_the_session_said() -> None:
+    """Agent and task of earlier events count; without a task the session's own id is the task."""
+    overrides = Overrides(Limits())
+    overrides.put(override("role:code", limits={"identical.warn": 2}))
+    bare = tool_call("s", 1)
+    assert warn(overrides, bare) == 3
+    assert warn(overrides, bare, SessionState(agent=Agent(role="code"))) == 2
+    overrides.put(override("task:s", limits={"identical.warn": 4}))
+    assert warn(overrides, bare) == 4
+    assert warn(overrides) == 2  # another task
+
+
+def test_any_mute_mutes() -> None:
+    """A narrower override without mute does not lift a wider one's."""
+    overrides = Overrides(Limits())
+    overrides.put(override("repo:o/r", mute=True))
+    overrides.put(override("session:s", limits={"identical.warn": 4}))
+    assert overrides.resolve(CALL, SessionState())[1]
+    overrides.put(override("repo:o/r"))
+    assert not overrides.resolve(CALL, SessionState())[1]
+
+
+def test_an_override_expires_by_the_event_s_time() -> None:
+    """It holds up to its expiry, not at it, whenever the event is read."""
+    overrides = Overrides(Limits())
+    overrides.put(override("session:s", mute=True, expires_at=BEGIN + timedelta(seconds=5)))
+    found = [overrides.resolve(tool_call("s", second), SessionState())[1] for second in (0, 4, 5, 6, 3)]
+    assert found == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize("limits", [{"identical.wran": 4}, {"identical.warn": 0}, {"identical.warn": 6}])
+def test_limits_that_cannot_be_used(limits: dict[str, int]) -> None:
+    """An unknown limit, a value out of range, and a warning above its termination are refused, and nothing changes."""
+    overrides = Overrides(Limits())
+    with pytest.raises(InvalidEvent) as refused:
+        overrides.put(override("session:s", limits=limits))
+    assert (refused.value.stage, refused.value.reason, refused.value.field) == ("validate", "invalid_value", "limits")
+    assert next(iter(limits)) in str(refused.value)
+    assert warn(overrides) == 3
+
+
+def test_overrides_that_do_not_fit_together(caplog: pytest.LogCaptureFixture) -> None:
+    """Where one that is fine alone does not fit those before it, it is left out, which is told once."""
+    overrides = Overrides(Limits())
+    overrides.put(override("role:code", limits={"identical.terminate": 3, "identical.warn": 2}))
+    overrides.put(override("task:t", limits={"identical.warn": 4}))
+    overrides.put(override("session:s", mute=True))
+    for _ in range(3):
+        limits, muted = overrides.resolve(CALL, SessionState())
+        assert (limits.identical.warn, limits.identical.terminate, muted) == (2, 3, True)
+    assert caplog.text.count("ignored beside the others") == 1
+
+
+def test_a_replaced_override_holds_at_once() -> None:
+    """What was merged before is merged anew."""
+    overrides = Overrides(Limits())
+    for number in (4, 5, 2):
+        overrides.put(override("session:s", limits={"identical.warn": number}))
+        assert warn(overrides) == number
