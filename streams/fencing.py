@@ -9,7 +9,7 @@ PRODUCER_FENCED_CODE = 90
 """PRODUCER_FENCED in the error codes of the Kafka protocol: answered to requests of an earlier epoch."""
 
 
-class ProducerFencedResponse(errors.BrokerResponseError):  # type: ignore[misc] - aiokafka is published without types
+class ProducerFencedResponse(errors.BrokerResponseError):  # type: ignore[misc]  # published without types
     """What aiokafka 0.14 lacks: it takes this answer for an unknown error."""
 
     errno = PRODUCER_FENCED_CODE

@@ -108,7 +108,7 @@ async def test_frozen_and_killed_workers(wire: Wire, start: Callable[..., Worker
 
 
 async def _freeze(fleet: Fleet, wire: Wire, load: asyncio.Task[None], number: int) -> None:
-    logs = []
+    logs: list[str] = []
     while len(logs) < FREEZES:
         await fleet.shared(wire.partitions)
         await asyncio.sleep(2)  # at work, with something to commit

@@ -12,11 +12,13 @@ def test_each_answer_of_a_broker_that_means_it(code: int) -> None:
     assert fenced(errors.for_code(code)())
 
 
-def test_the_word_may_be_the_cause_of_another_error() -> None:
-    """The client wraps what its sender does not expect."""
-    wrapped = errors.KafkaError("Unexpected error during batch delivery")
-    wrapped.__cause__ = errors.for_code(90)()
-    assert fenced(wrapped)
+@pytest.mark.parametrize("cause", [errors.ProducerFenced(), errors.InvalidProducerEpoch(), errors.for_code(90)()])
+def test_the_word_may_be_the_cause_of_another_error(cause: Exception) -> None:
+    """The client wraps what its sender does not expect, at times twice."""
+    wrapped, outer = errors.KafkaError("Unexpected error during batch delivery"), RuntimeError()
+    wrapped.__cause__ = cause
+    outer.__context__ = wrapped
+    assert fenced(outer)
 
 
 @pytest.mark.parametrize("problem", [errors.RequestTimedOutError(), errors.UnknownError(), TimeoutError()])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
@@ -11,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
 
-from streams.fencing import fenced
 from streams.worker.faults import EXIT_LOST
 
 if TYPE_CHECKING:
@@ -50,28 +47,6 @@ def test_no_broker() -> None:
     assert found.returncode == 1
     assert "127.0.0.1:1 cannot be used" in found.stderr
     assert "Traceback" not in found.stderr
-
-
-def chain(*problems: Exception) -> Exception:
-    """Give errors of which each is the cause of the one before."""
-    for problem, cause in itertools.pairwise(problems):
-        problem.__cause__ = cause
-    return problems[0]
-
-
-@pytest.mark.parametrize(
-    ("problem", "found"),
-    [
-        (ProducerFenced(), True),
-        (chain(KafkaError("Unexpected error during batch delivery"), InvalidProducerEpoch()), True),
-        (chain(RuntimeError(), KafkaError(), ProducerFenced()), True),
-        (KafkaError(), False),
-        (TimeoutError(), False),
-    ],
-)
-def test_what_counts_as_fenced(problem: Exception, found: object) -> None:
-    """Also when aiokafka wraps it; anything else is the brokers' absence or a fault."""
-    assert fenced(problem) is found
 
 
 ABANDON = """
