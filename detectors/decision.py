@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
 
+import msgspec
+
 from detectors.canonical import digest
 from detectors.excerpt import excerpt
 from detectors.facts import Call
@@ -117,22 +119,13 @@ def _recoveries(state: SessionState, event_id: str, limits: Limits) -> list[Aler
 
 
 def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, event_id: str, limits: Limits) -> Alert:
+    """Return the alert for a finding, and remember that it was given."""
     reached = LimitReached(name=finding.limit, value=finding.value, layer=limits.layer(finding.limit))
     error = excerpt(finding.error, limits.decision.excerpt_chars)
     spent = state.now
-    alert = Alert(
-        alert_id=_alert_id(state, loop, level, event_id),
-        level=level,
-        mode=limits.mode,
+    alert = msgspec.structs.replace(
+        _about(state, loop, level, event_id, limits),
         detector=finding.detector,
-        loop_id=f"{loop.fingerprint:016x}",
-        session_id=state.session_id,
-        task_id=_task_id(state),
-        agent=state.agent,
-        task=state.task,
-        seq=state.calls - 1,
-        occurred_at=_instant(state.last_ms),
-        first_seen=_instant(loop.since_ms),
         count=finding.count,
         limits=(reached,),
         evidence=Evidence(
@@ -148,11 +141,45 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, e
         ),
         cost_wasted=round(spent.cost - loop.mark.cost, 6) if state.priced else None,
         wasted_estimated=not state.metered,
-        interventions_so_far=state.alerts,
     )
     state.alerts += 1
     loop.alerts = [*loop.alerts[1 - MAX_LOOP_ALERTS :], digest("alert", alert.alert_id)]
     return alert
+
+
+def _recovered(state: SessionState, loop: Loop, quiet: int, event_id: str, limits: Limits) -> Alert:
+    """Return the word that a loop is broken."""
+    name = "decision.rearm_after"
+    reached = LimitReached(name=name, value=limits.decision.rearm_after, layer=limits.layer(name))
+    return msgspec.structs.replace(
+        _about(state, loop, "recovered", event_id, limits),
+        limits=(reached,),
+        evidence=Evidence(counts={"quiet_calls": quiet}),
+        reasoning=f"the loop that was warned about has not been seen for {quiet} calls",
+    )
+
+
+def _about(state: SessionState, loop: Loop, level: Level, event_id: str, limits: Limits) -> Alert:
+    """Return what every alert of a loop says: which loop, of whom, when."""
+    return Alert(
+        alert_id=_alert_id(state, loop, level, event_id),
+        level=level,
+        mode=limits.mode,
+        detector=loop.detector,
+        loop_id=f"{loop.fingerprint:016x}",
+        session_id=state.session_id,
+        task_id=(state.task.id if state.task else None) or state.session_id,
+        agent=state.agent,
+        task=state.task,
+        seq=state.calls - 1,
+        occurred_at=_instant(state.last_ms),
+        first_seen=_instant(loop.since_ms),
+        count=loop.count,
+        limits=(),
+        evidence=Evidence(),
+        reasoning="",
+        interventions_so_far=state.alerts,
+    )
 
 
 def _is_part(seen: Call, finding: Finding) -> bool:
@@ -166,38 +193,10 @@ def _reasoning(finding: Finding, reached: LimitReached, error: str) -> str:
     return f"{finding.what}: {calls}{failing} (limit {reached.name} = {reached.value:g}, set by {reached.layer})"
 
 
-def _recovered(state: SessionState, loop: Loop, quiet: int, event_id: str, limits: Limits) -> Alert:
-    name = "decision.rearm_after"
-    value = float(limits.decision.rearm_after)
-    return Alert(
-        alert_id=_alert_id(state, loop, "recovered", event_id),
-        level="recovered",
-        mode=limits.mode,
-        detector=loop.detector,
-        loop_id=f"{loop.fingerprint:016x}",
-        session_id=state.session_id,
-        task_id=_task_id(state),
-        agent=state.agent,
-        task=state.task,
-        seq=state.calls - 1,
-        occurred_at=_instant(state.last_ms),
-        first_seen=_instant(loop.since_ms),
-        count=loop.count,
-        limits=(LimitReached(name=name, value=value, layer=limits.layer(name)),),
-        evidence=Evidence(counts={"quiet_calls": float(quiet)}),
-        reasoning=f"the loop that was warned about has not been seen for {quiet} calls",
-        interventions_so_far=state.alerts,
-    )
-
-
 def _alert_id(state: SessionState, loop: Loop, level: Level, event_id: str) -> str:
     """Derive the id from what brought the alert about, so that the same events give the same id anywhere."""
     parts = (state.session_id, f"{loop.fingerprint:016x}", level, event_id)
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _task_id(state: SessionState) -> str:
-    return (state.task.id if state.task else None) or state.session_id
 
 
 def _instant(at_ms: int) -> datetime:
