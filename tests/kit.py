@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
-import signal
-import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections import Counter
@@ -37,6 +33,7 @@ from streams.topics import changelog_name
 from streams.worker.app import build
 from streams.worker.records import HEARTBEAT_KEY, decode_session
 from streams.worker.settings import WorkerSettings
+from tests.processes import READY_SECONDS, TRACTION, TractionProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +44,6 @@ if TYPE_CHECKING:
     from schemas.topics import Topic
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-READY_SECONDS = 60.0
 TOPIC_OF = {
     ToolCall: topics.TOOL_CALLS,
     FixAttempt: topics.FIX_ATTEMPTS,
@@ -257,8 +253,8 @@ def assert_same(alerts: Sequence[Alert], states: Mapping[str, SessionState], wan
     assert {name for name, state in states.items() if state != wanted.states[name]} == set(), "states differ"
 
 
-class WorkerProcess:
-    """A worker in a process of its own, as people start it.
+class WorkerProcess(TractionProcess):
+    """A worker in a process of its own.
 
     Args:
         wire: the topics it works on.
@@ -269,51 +265,12 @@ class WorkerProcess:
 
     def __init__(self, wire: Wire, *flags: str, config: Path | None = None, program: str | None = None) -> None:
         settings = wire.settings
-        command = [
-            *((sys.executable, "-c", program) if program else (str(Path(sys.executable).parent / "traction"),)),
+        super().__init__(
+            *((sys.executable, "-c", program) if program else (TRACTION,)),
             *(("--config", str(config)) if config else ()),
             *("worker", "--bootstrap", settings.bootstrap, "--prefix", settings.prefix),
             *("--app-id", wire.app_id, "--port", "0", "--session-timeout", "6", *flags),
-        ]
-        # Only what tells Python where it is: settings in the tester's environment must not reach the process.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("TRACTION_")}
-        self.popen = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )
-        self.lines: list[str] = []
-        self.errors: list[str] = []
-        for stream, kept in ((self.popen.stdout, self.lines), (self.popen.stderr, self.errors)):
-            threading.Thread(target=self._read, args=(stream, kept), daemon=True).start()
-
-    @staticmethod
-    def _read(stream: Any, kept: list[str]) -> None:
-        kept.extend(line.rstrip("\n") for line in stream)
-
-    @property
-    def partitions(self) -> set[int]:
-        """The partitions of the latest ready line."""
-        named = self.lines[-1].partition("partitions ")[2].partition(" of ")[0] if self.lines else ""
-        return {int(number) for number in named.split(", ") if number.isdigit()}
-
-    @property
-    def log(self) -> str:
-        """What it wrote to standard error."""
-        return "\n".join(self.errors)
-
-    async def ready(self, partitions: int | None = None, *, after: int = 0, seconds: float = READY_SECONDS) -> str:
-        """Wait for a ready line, with so many partitions or any, and give the pages' address.
-
-        Args:
-            partitions: how many it should have; None for any number.
-            after: how many ready lines to leave out.
-            seconds: how long to wait.
-        """
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and self.popen.poll() is None:
-            if len(self.lines) > after and partitions in {None, len(self.partitions)}:
-                return self.lines[-1].rpartition(" ")[2]
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"not ready: exit {self.popen.poll()}, {self.lines}, {self.log}")
 
     async def metrics(self) -> dict[tuple[str, ...], float]:
         """Read the metrics page: values by name and label values."""
@@ -324,24 +281,6 @@ class WorkerProcess:
             for family in text_string_to_metric_families(text)
             for sample in family.samples
         }
-
-    def send(self, number: int) -> None:
-        """Send a signal."""
-        self.popen.send_signal(number)
-
-    async def end(self, number: int = signal.SIGTERM, seconds: float = 15.0) -> int:
-        """End it with a signal, and give its exit code."""
-        self.send(number)
-        return await self.exit(seconds)
-
-    async def exit(self, seconds: float = 15.0) -> int:
-        """Wait until it has ended, and give its exit code."""
-        return await asyncio.to_thread(self.popen.wait, seconds)
-
-    def kill(self) -> None:
-        """End it at once, frozen or not."""
-        self.popen.kill()
-        self.popen.wait()
 
 
 class WorkerInside:

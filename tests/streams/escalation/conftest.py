@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pytest
@@ -23,6 +17,7 @@ from schemas.encode import encode, headers, record_key
 from schemas.outputs import Alert, Directive, Evidence, KnownFlapping, LimitReached, Termination
 from streams.kafka import KafkaSettings, consumer, producer, running
 from streams.topics import create_topics
+from tests.processes import TRACTION, TractionProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +27,6 @@ if TYPE_CHECKING:
     from schemas.topics import Topic
 
 PARTITIONS = 2
-READY_SECONDS = 30.0
 
 Record = TypeVar("Record", Directive, Termination, KnownFlapping)
 
@@ -152,59 +146,14 @@ def wire(kafka: KafkaSettings) -> Wire:
     return Wire(kafka)
 
 
-class Process:
-    """An escalation consumer in a process of its own, as people start it."""
+class Process(TractionProcess):
+    """An escalation consumer in a process of its own."""
 
     def __init__(self, settings: KafkaSettings, *flags: str) -> None:
-        command = [
-            str(Path(sys.executable).parent / "traction"),
-            *("escalate", "--bootstrap", settings.bootstrap, "--prefix", settings.prefix, "--port", "0"),
+        super().__init__(
+            *(TRACTION, "escalate", "--bootstrap", settings.bootstrap, "--prefix", settings.prefix, "--port", "0"),
             *("--group", f"{settings.prefix}escalation", *flags),
-        ]
-        # Only what tells Python where it is: settings in the tester's environment must not reach the process.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("TRACTION_")}
-        self.popen = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )
-        self.lines: list[str] = []
-        self.errors: list[str] = []
-        for stream, kept in ((self.popen.stdout, self.lines), (self.popen.stderr, self.errors)):
-            threading.Thread(target=self._read, args=(stream, kept), daemon=True).start()
-
-    @staticmethod
-    def _read(stream: Any, kept: list[str]) -> None:
-        kept.extend(line.rstrip("\n") for line in stream)
-
-    async def ready(self, partitions: int | None = None, *, after: int = 0) -> str:
-        """Wait for a ready line, with so many partitions, and give the pages' address.
-
-        Args:
-            partitions: how many it should have; None for any number.
-            after: how many lines to leave out.
-        """
-        deadline = time.monotonic() + READY_SECONDS
-        while time.monotonic() < deadline:
-            for line in self.lines[after:]:
-                which = line.partition("partitions ")[2].partition(" of ")[0]
-                if line.startswith("escalation ready") and partitions in {None, len(which.split(", "))}:
-                    return line.rpartition(" ")[2]
-            if self.popen.poll() is not None:
-                break
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"not ready: exit {self.popen.poll()}, {self.lines}, {self.errors}")
-
-    def send(self, number: int) -> None:
-        """Send a signal."""
-        self.popen.send_signal(number)
-
-    async def end(self, number: int = signal.SIGTERM, seconds: float = 15.0) -> int:
-        """End it with a signal, and give its exit code."""
-        self.send(number)
-        return await self.exit(seconds)
-
-    async def exit(self, seconds: float = 15.0) -> int:
-        """Wait until it has ended, and give its exit code."""
-        return await asyncio.to_thread(self.popen.wait, seconds)
 
 
 @pytest.fixture
@@ -219,8 +168,7 @@ def launch() -> Iterator[Callable[..., Process]]:
 
     yield begin
     for process in started:
-        process.popen.kill()
-        process.popen.wait()
+        process.kill()
 
 
 @pytest.fixture
