@@ -7,13 +7,14 @@ from msgspec import UNSET
 from detectors.canonical import canonical_arguments, digest
 from detectors.excerpt import call_excerpt
 from detectors.facts import Call, Mark
-from detectors.failure import is_transient, read_failure
+from detectors.failure import read_failure, speaks_of_outage
 from detectors.limits import Limits
 from detectors.masks import mask_result, text_of
 from detectors.tools import asks_to_poll, changes_files, command_of, plain_name, program_of, waits
 from schemas.events import ToolCall
 
 _NAME_CHARS = 64
+_WORD_CHARS = 60  # of an acknowledgement; what shows the page is longer
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
 
 
@@ -24,7 +25,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     arguments = None if event.arguments is UNSET else event.arguments
     action = _action(event, name, arguments, limits)
     result = None if event.result is UNSET else event.result
-    recorded = result is not None or event.result_digest is not None
+    recorded = (result is not None or event.result_digest is not None) and not _is_mere_word(name, result, limits)
     if recorded:
         key = digest("call", action, _result_key(result, event), event.status or "", _error_key(event))
     else:
@@ -42,9 +43,9 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
         recorded=recorded,
         batch=digest("batch", event.batch_id) if event.batch_id else 0,
         executes=executes,
-        edits=name in tools.edit or (executes and changes_files(command)),
-        polls=name in tools.poll or waits(command) or asks_to_poll(arguments),
-        outage=_is_outage(result),
+        edits=tools.edits(name) or (executes and changes_files(command)),
+        polls=tools.polls(name) or waits(command) or asks_to_poll(arguments),
+        outage=_is_outage(result, event.status),
         failure=read_failure(event),
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
     )
@@ -67,9 +68,16 @@ def _result_key(result: Any, event: ToolCall) -> str:
     return f"{mask_result(text)}\0{event.result_digest}" if cut and event.result_digest else mask_result(text)
 
 
-def _is_outage(result: Any) -> bool:
-    """Tell whether a short result is the word of an outage, whatever its flag says: that passes by itself."""
-    return isinstance(result, str) and len(result) <= _OUTAGE_CHARS and is_transient(None, result)
+def _is_mere_word(name: str, result: Any, limits: Limits) -> bool:
+    """Tell whether an interaction only answered that it worked: the page may have moved on, nobody said."""
+    return limits.tools.interacts(name) and isinstance(result, str) and len(result) <= _WORD_CHARS
+
+
+def _is_outage(result: Any, status: str | None) -> bool:
+    """Tell whether a short result is the word of an outage, though its flag says success: that passes by itself."""
+    return (
+        status in {"ok", None} and isinstance(result, str) and len(result) <= _OUTAGE_CHARS and speaks_of_outage(result)
+    )
 
 
 def _error_key(event: ToolCall) -> str:

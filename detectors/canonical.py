@@ -25,9 +25,12 @@ def digest(*parts: bytes | str | int) -> int:
 
 
 def canonical_arguments(arguments: Any, labels: Collection[str] = ()) -> bytes:
-    """Return the canonical form of a call's arguments (any JSON value) without the top-level ``labels``."""
+    """Return the canonical form of a call's arguments (any JSON value) without the top-level ``labels``.
+
+    Where the labels are all there is, they are the content: a tool to think with has nothing but its thought.
+    """
     if isinstance(arguments, dict) and labels:
-        arguments = {key: value for key, value in arguments.items() if key not in labels}
+        arguments = {key: value for key, value in arguments.items() if key not in labels} or arguments
     return orjson.dumps(_canonical(arguments), option=orjson.OPT_SORT_KEYS)
 
 

@@ -27,26 +27,25 @@ MAX_MEMBERS = 16
 _MAX_EVENT_IDS = 12
 
 
-def decide(state: SessionState, findings: Iterable[Finding], event_id: str, limits: Limits) -> list[Alert]:
+def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits: Limits) -> list[Alert]:
     """Return the alerts that the current call brings about, recoveries first.
 
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
-    seq = state.calls - 1
     alerts = []
     ranked = sorted(findings, key=lambda finding: (finding.level != "terminate", finding.weak))
     kinds: dict[int, set[str]] = {}
     for finding in ranked:
-        kinds.setdefault(_loop(state, finding, seq).fingerprint, set()).add(finding.detector)
+        kinds.setdefault(_loop(state, finding, call).fingerprint, set()).add(finding.detector)
     for finding in ranked:
-        loop = _loop(state, finding, seq)
+        loop = _loop(state, finding, call)
         level = _due(loop, finding, corroborated=len(kinds[loop.fingerprint]) > 1, limits=limits)
-        loop.last_seq, loop.last_ms = seq, state.last_ms
+        loop.last_seq, loop.last_ms = call.seq, call.mark.at_ms
         if finding.detector == loop.detector:
             loop.count = max(loop.count, float(finding.count))
         if level is not None:
-            alerts.append(_alert(state, loop, finding, level, event_id=event_id, limits=limits))
-    return [*_recoveries(state, event_id, limits), *alerts]
+            alerts.append(_alert(state, loop, finding, level, call=call, limits=limits))
+    return [*_recoveries(state, call, limits), *alerts]
 
 
 def dismiss(state: SessionState, alert_id: str) -> None:
@@ -57,7 +56,7 @@ def dismiss(state: SessionState, alert_id: str) -> None:
             loop.level = TERMINATE
 
 
-def _loop(state: SessionState, finding: Finding, seq: int) -> Loop:
+def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     """Return the loop that a finding speaks of, a new one when none under watch is it.
 
     It is the same when the fingerprints agree, when its actions are among those of a loop seen in the latest calls, or
@@ -69,7 +68,7 @@ def _loop(state: SessionState, finding: Finding, seq: int) -> Loop:
             return loop
     for loop in state.loops:
         known = set(loop.members)
-        if seq - loop.last_seq <= len(known | members) and (members <= known or known <= members):
+        if call.seq - loop.last_seq <= len(known | members) and (members <= known or known <= members):
             loop.members = sorted(known | members)[:MAX_MEMBERS]
             return loop
     if len(state.loops) >= MAX_LOOPS:
@@ -81,8 +80,8 @@ def _loop(state: SessionState, finding: Finding, seq: int) -> Loop:
         level=0,
         count=float(finding.count),
         next_warn=0.0,
-        last_seq=seq,
-        last_ms=state.last_ms,
+        last_seq=call.seq,
+        last_ms=call.mark.at_ms,
         since_ms=finding.since_ms,
         mark=finding.mark,
     )
@@ -106,25 +105,24 @@ def _due(loop: Loop, finding: Finding, *, corroborated: bool, limits: Limits) ->
     return None
 
 
-def _recoveries(state: SessionState, event_id: str, limits: Limits) -> list[Alert]:
+def _recoveries(state: SessionState, call: Call, limits: Limits) -> list[Alert]:
     """Let go of loops not seen for a quiet stretch; those that were warned about are reported as recovered once."""
-    seq = state.calls - 1
-    gone = [loop for loop in state.loops if seq - loop.last_seq > limits.decision.rearm_after]
+    gone = [loop for loop in state.loops if call.seq - loop.last_seq > limits.decision.rearm_after]
     alerts = []
     for loop in gone:
         state.loops.remove(loop)
         if loop.level == WARN:
-            alerts.append(_recovered(state, loop, seq - loop.last_seq, event_id, limits))
+            alerts.append(_recovered(state, loop, call, limits))
     return alerts
 
 
-def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, event_id: str, limits: Limits) -> Alert:
+def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, call: Call, limits: Limits) -> Alert:
     """Return the alert for a finding, and remember that it was given."""
     reached = LimitReached(name=finding.limit, value=finding.value, layer=limits.layer(finding.limit))
     error = excerpt(finding.error, limits.decision.excerpt_chars)
     spent = state.now
     alert = msgspec.structs.replace(
-        _about(state, loop, level, event_id, limits),
+        _about(state, loop, level, call, limits),
         detector=finding.detector,
         count=finding.count,
         limits=(reached,),
@@ -147,22 +145,23 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, e
     return alert
 
 
-def _recovered(state: SessionState, loop: Loop, quiet: int, event_id: str, limits: Limits) -> Alert:
+def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> Alert:
     """Return the word that a loop is broken."""
+    quiet = call.seq - loop.last_seq
     name = "decision.rearm_after"
     reached = LimitReached(name=name, value=limits.decision.rearm_after, layer=limits.layer(name))
     return msgspec.structs.replace(
-        _about(state, loop, "recovered", event_id, limits),
+        _about(state, loop, "recovered", call, limits),
         limits=(reached,),
         evidence=Evidence(counts={"quiet_calls": quiet}),
         reasoning=f"the loop that was warned about has not been seen for {quiet} calls",
     )
 
 
-def _about(state: SessionState, loop: Loop, level: Level, event_id: str, limits: Limits) -> Alert:
+def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Limits) -> Alert:
     """Return what every alert of a loop says: which loop, of whom, when."""
     return Alert(
-        alert_id=_alert_id(state, loop, level, event_id),
+        alert_id=_alert_id(state, loop, level, call.event_id),
         level=level,
         mode=limits.mode,
         detector=loop.detector,
@@ -171,8 +170,8 @@ def _about(state: SessionState, loop: Loop, level: Level, event_id: str, limits:
         task_id=(state.task.id if state.task else None) or state.session_id,
         agent=state.agent,
         task=state.task,
-        seq=state.calls - 1,
-        occurred_at=_instant(state.last_ms),
+        seq=call.seq,
+        occurred_at=_instant(call.mark.at_ms),
         first_seen=_instant(loop.since_ms),
         count=loop.count,
         limits=(),

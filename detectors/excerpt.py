@@ -5,30 +5,57 @@ text is cut, so that a cut cannot expose a part of it.
 """
 
 import re
+from contextlib import suppress
 from typing import Any
+
+import orjson
 
 from detectors.canonical import canonical_arguments
 
+_NAMES = (
+    r"password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credentials?"
+    r"|(?<![a-z])(?:pass|pin)(?=[\\\"'\s]*[:=])"
+)
+_NAME = re.compile(rf"(?i){_NAMES}|^(?:pass|pin|authorization|cookie)$")
 _SECRET = re.compile(
-    r"""(?i)
-      (?P<name>(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|authorization|credential|cookie)[\w-]*["']?\s*[:=]\s*)
-      (?:"[^"]*"|'[^']*'|(?:bearer|basic)\s+[^\s"',}]+|[^\s"',}&]+)
-    | \b(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}
-    | \b(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{12,}
-    | \beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?
-    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)
+    rf"""(?ix)
+      (?P<header>(?:authorization|cookie)[\\"']*\s*[:=]\s*)[^\n"'\\]*
+    | (?P<name>(?:{_NAMES})[\w-]*[\\"']*(?:\s*[:=]\s*|\s+is\s+))
+      (?:\\?"[^"\\]*\\?"?|'[^']*'?|[^\s"',;&}}]+)
+    | (?P<flag>(?<![\w-])--?[\w-]*(?:{_NAMES}|pass)[\w-]*(?:\s+|=))(?:"[^"]*"?|'[^']*'?|[^\s"']+)
+    | (?P<user>(?<!\S)(?:-u|--user)[\s=]*[^\s:"']+:)[^\s"']+
+    | (?P<short>\b(?:mysql\w*|mariadb|sshpass|docker\s+login|mongo\w*|redis-cli)\b[^|;&\n]{{0,100}}?\s-[pa]\s*)
+      [^\s"'-][^\s"']*
+    | \b(?:bearer|basic|digest)\s+[A-Za-z0-9+/=._~-]{{8,}}
+    | \b(?:github_pat|sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{{12,}}
+    | \bAIza[\w-]{{16,}}
+    | \beyJ[\w-]{{8,}}\.[\w-]{{4,}}(?:\.[\w-]*)?
+    | (?<=://)[^\s/]*(?=@)
     | -----BEGIN[^-]*PRIVATE\ KEY-----.*
     """,
-    re.VERBOSE | re.DOTALL,
+    re.DOTALL,
 )
+_REDACTED = "[redacted]"
+_NAMING = ("name", "key", "id", "field", "label", "selector", "element", "placeholder")
+_NAMED = frozenset({"value", "text", "content"})  # what stands beside the name of a field
+_MAX_JSON_CHARS = 10_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
 _MAX_ARGUMENTS = 8
+_MAX_NAME_CHARS = 64
 _AHEAD_CHARS = 200  # read beyond the cut, so that a credential that begins before it is recognised
 
 
 def redact(text: str) -> str:
-    """Return the text with what looks like a credential replaced by ``[redacted]``."""
-    return _SECRET.sub(lambda match: f"{match.group('name') or ''}[redacted]", text)
+    """Return the text with what looks like a credential replaced by ``[redacted]``.
+
+    Recognised are values beside telling names, in headers, options and addresses, and the forms of providers' keys.
+    """
+    return _SECRET.sub(_without, text)
+
+
+def _without(match: re.Match[str]) -> str:
+    kept = match.lastgroup and match.group(match.lastgroup)
+    return f"{kept or ''}{_REDACTED}"
 
 
 def excerpt(text: str, limit: int) -> str:
@@ -41,15 +68,32 @@ def excerpt(text: str, limit: int) -> str:
 
 def call_excerpt(tool: str, arguments: Any, limit: int) -> str:
     """Return a call in readable form, like ``grep(pattern=TODO, path=src)``; only the tool's name for limit 0."""
-    name = excerpt(tool, 64)
+    name = excerpt(tool, _MAX_NAME_CHARS)
     if limit <= 0:
         return name
     if isinstance(arguments, dict):
-        parts = [f"{key}={_plain(value, limit)}" for key, value in list(arguments.items())[:_MAX_ARGUMENTS]]
-        return f"{name}({excerpt(', '.join(parts), limit)})"
-    return f"{name}({excerpt(_plain(arguments, limit), limit)})"
+        named = list(_by_name(arguments).items())[:_MAX_ARGUMENTS]
+        return f"{name}({excerpt(', '.join(f'{key}={_plain(value, limit)}' for key, value in named), limit)})"
+    return f"{name}({excerpt(_plain(_by_name(arguments), limit), limit)})"
 
 
 def _plain(value: Any, limit: int) -> str:
     text = value if isinstance(value, str) else canonical_arguments(value).decode()
     return text[: limit + _AHEAD_CHARS]
+
+
+def _by_name(value: Any) -> Any:
+    """Return a JSON value without what stands under telling names, whole: in text a value may end anywhere."""
+    if isinstance(value, str) and value[:1] in {"{", "["} and len(value) <= _MAX_JSON_CHARS:
+        with suppress(orjson.JSONDecodeError):
+            return _by_name(orjson.loads(value))
+    if isinstance(value, list):
+        return [_by_name(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    told = [value.get(key) for key in _NAMING]
+    telling = any(isinstance(each, str) and _NAME.search(each) for each in told)
+    return {
+        key: _REDACTED if _NAME.search(str(key)) or (telling and key in _NAMED) else _by_name(item)
+        for key, item in value.items()
+    }

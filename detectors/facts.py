@@ -20,7 +20,7 @@ class Call(msgspec.Struct, array_like=True):
     ``action`` is a digest of tool and canonical arguments, ``key`` of those and the masked result; both are 0 when the
     arguments were not recorded, and ``recorded`` is False when the result was not. ``program`` is what a command runs,
     the tool itself for others; ``outage`` tells of a result that passes by itself. ``mark`` includes the call.
-    ``settled`` runs (an accepted edit came after them) no longer count towards a majority.
+    ``settled`` calls (an accepted edit came after them) no longer count towards a majority.
     """
 
     seq: int

@@ -40,15 +40,23 @@ _TELLING_LINE = re.compile(
     r"|no such|invalid|unexpected|expected|refused|missing|unknown)\b"
 )
 _EXCEPTION_LINE = re.compile(r"^(?:E\s+)?(?:\w+\.)*\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?:: .*)?$")
-_TRANSIENT = re.compile(
-    r"(?i)\b(?:too many requests|rate.?limit(?:ed|s| exceeded)?|econnreset|temporarily unavailable"
-    r"|connection (?:was )?(?:reset|dropped|aborted)"
-    r"|service unavailable|bad gateway|gateway time-?out"
-    r"|overloaded(?:_error)?|internal server error"
-    r"|(?:http|status|code|error)\W{0,8}(?:429|5\d\d))\b"
+_OUTAGE = r"""(?:
+    (?:http(?:/[\d.]+)?|status(?:[\s_-]?code)?|code|error)\W{0,4}(?:429|50[0234])\b
+  | (?:429|50[0234])\s(?:client|server|too\ many|internal|bad\ gateway|service|gateway|from\ upstream)
+  | too\ many\ requests | rate[\s_-]?limit(?:ed|s|\ exceeded|\ reached)? | rate\ exceeded
+  | resource[\s_]exhausted | throttl(?:ed|ing\w*)
+  | econnreset | socket\ hang\ up | connection\ (?:was\ )?(?:reset|dropped|aborted) | upstream\ connect\ error
+  | (?:service\ )?temporarily\ unavailable | service\ unavailable | bad\ gateway | gateway\ time-?out
+  | internal\ server\ error | overloaded(?:_error)?
+)"""
+_TRANSIENT = re.compile(rf"(?ix)(?<![\w#]) {_OUTAGE}")
+_OUTAGE_ALONE = re.compile(
+    rf"""(?ix)^[\s"'{{\[(]* (?:error\W{{1,3}}|\w+"?:\s*"?)? (?:{_OUTAGE} | (?:429|50[0234])\b)"""
 )
+_OF_A_CHECK = re.compile(r"(?i)\bassert|\bexpected\b|\bFAILED\b|\btests?\b|==")
 _TRANSIENT_CODE = re.compile(
-    r"^(?:429|5\d\d|ECONNRESET|EPIPE|ETIMEDOUT|rate_limit(?:_error)?|overloaded(?:_error)?)$", re.IGNORECASE
+    r"(?i)^(?:http[\s/_-]?)?(?:429|50[0234])$|^(?:ECONNRESET|EPIPE|ETIMEDOUT|too_?many_?requests|throttl\w*"
+    r"|rate_?limit\w*|resource_?exhausted|overloaded(?:_error)?|service_?unavailable)$"
 )
 _UNKNOWN_TOOL = re.compile(
     r"(?i)^\W*(?:error\W+)?(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
@@ -95,18 +103,27 @@ def read_failure(call: ToolCall) -> Failure | None:
         kind=kind,
         template=template[:_TEMPLATE_CHARS],
         from_text=not flagged,
-        transient=is_transient(code, message),
+        transient=_is_transient(code, message),
         denied=call.status == "denied",
         unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
         failing=int(counts[-1]) if counts else None,
     )
 
 
-def is_transient(code: str | int | None, message: str) -> bool:
-    """Tell an outage that goes by itself from a failure that means something."""
+def speaks_of_outage(result: str) -> bool:
+    """Tell whether a text is nothing but the word of an outage, as one that begins with it is."""
+    return _OUTAGE_ALONE.match(result) is not None
+
+
+def _is_transient(code: str | int | None, message: str) -> bool:
+    """Tell an outage that goes by itself from a failure that means something.
+
+    A check whose failure speaks of one (``assert 500 == 200``) has found something, and is none.
+    """
     if code is not None and _TRANSIENT_CODE.match(str(code)):
         return True
-    return _TRANSIENT.search(message[:_HEAD_CHARS]) is not None
+    head = message[:_HEAD_CHARS]
+    return _TRANSIENT.search(head) is not None and _OF_A_CHECK.search(head) is None
 
 
 def _template(message: str, arguments: Any) -> str:

@@ -67,11 +67,10 @@ def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Findi
 
 
 def settle_runs(state: SessionState, call: Call) -> None:
-    """After an accepted edit, earlier runs no longer count: running the same check again is what one should do."""
+    """After an accepted edit, earlier calls no longer count: looking or checking again is what one should do."""
     if call.edits and call.succeeded:
         for seen in state.recent:
-            if seen.executes:
-                seen.settled = True
+            seen.settled = seen.settled or not seen.edits
 
 
 def _finding(

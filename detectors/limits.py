@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from detectors.tools import Tools
+from detectors.tools import Tools, plain_name
 
 Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
 Factor = Annotated[float, Meta(ge=1, le=1_000)]
@@ -69,6 +69,7 @@ class DecisionLimits(_Section, frozen=True, kw_only=True):
     rearm_after: Positive = 20  # calls without the loop until it counts as broken
     repeat_factor: Annotated[float, Meta(gt=1, le=1_000)] = 2.0  # the next warn of one loop at this multiple
     user_message_clears: bool = True
+    pause_s: Annotated[float, Meta(ge=1)] = 14_400.0  # between two calls; a longer one begins a new stretch
     late_after_s: Annotated[float, Meta(ge=0)] = 3_600.0  # older than what was applied by more than this: late
     late_in_row: Positive = 20  # so many late ones in a row: the producer's clock was wrong before, not now
     poller_factor: Factor = 3.0  # limits of declared pollers are multiplied by it
@@ -110,8 +111,8 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
     A layer is its name, for example ``file:traction.toml`` or ``override:session:abc``, and a mapping of limits,
     nested (``{"identical": {"warn": 4}}``), dotted (``{"identical.warn": 4}``) or both.
 
-    Raises InvalidLimits naming layer, key and remedy for an unknown key, a value of the wrong type or out of range, and
-    a warn limit above the terminate limit beside it.
+    Raises InvalidLimits naming layer, key and remedy for an unknown key, a value of the wrong type or out of range, a
+    warn limit above the terminate limit beside it, and a tool's name that could never match.
     """
     start = base or Limits()
     merged: dict[str, Any] = msgspec.to_builtins(start)
@@ -134,6 +135,13 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
                 f"{section}.{high} = {getattr(group, high)}; "
                 f"lower the first or raise the second"
             )
+    for kind in ("execute", "edit", "poll", "plan", "interact", "labels"):
+        for name in getattr(limits.tools, kind):
+            if name not in {"*", plain_name(name)}:
+                raise InvalidLimits(
+                    f"{names.get(f'tools.{kind}', 'default')}: tools.{kind}: {name!r} never matches, since names are "
+                    f"compared in their plain form; write {plain_name(name)!r}"
+                )
     return limits
 
 

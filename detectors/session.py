@@ -18,13 +18,17 @@ from detectors.decision import decide, dismiss
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.limits import MAX_WINDOW_CALLS, Limits
-from detectors.state import MAX_SEEN, SessionState
+from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS, SeenCall, SessionState
 from schemas.common import Usage
 from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
 
 _MAX_TASK_PATHS = 8
 _MAX_PATH_CHARS = 128
+
+_UNIQUE_ID_CHARS = 20  # ids of model providers are longer; counters and positions within a response are shorter
+_SAME_CALL_MS = 10_000
+_MAX_RECORDS_PER_CALL = 3  # hook, log and span
 
 _MAX_TOKENS = 2**62  # sums stop here: beyond it the compact form of the state has no integer
 _MAX_COST = 1e15
@@ -70,8 +74,10 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     state.calls += 1
     _spend(state, event.usage)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
-    findings = _look(state, call, limits) if at_ms >= state.cleared_ms else ()
-    return decide(state, findings, event.event_id, limits)
+    _reach_clears(state, at_ms)
+    if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
+        state.forget_runs()
+    return decide(state, call, _look(state, call, limits), limits)
 
 
 def _look(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
@@ -103,8 +109,7 @@ def _session_event(state: SessionState, event: SessionEvent, at_ms: int, limits:
 def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) -> None:
     """A person's or orchestrator's word: going on or starting over settles all loops so far, the rest is noted."""
     if event.action in {"resume", "reset"}:
-        _clear(state, at_ms, limits)
-        state.loops = [loop for loop in state.loops if loop.last_ms >= at_ms]
+        _clear(state, at_ms, limits, loops=True)
     elif event.action == "mode":
         state.mode = event.mode or ""
     elif event.action == "force":
@@ -115,17 +120,27 @@ def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) ->
         dismiss(state, event.answers)
 
 
-def _clear(state: SessionState, at_ms: int, limits: Limits) -> None:
-    """Forget what was counted from calls before this time.
+def _clear(state: SessionState, at_ms: int, limits: Limits, *, loops: bool = False) -> None:
+    """Have what was counted from calls before this time forgotten, and with ``loops`` the loops too.
 
-    What clears comes on another topic than the calls, and may be read before or after them: earlier calls still to come
-    do not count, and later ones that were counted already are counted anew.
+    What clears comes on another topic than the calls, and may be read before or after them. It takes effect with the
+    first call that is not older; when such calls were counted already, they are counted anew.
     """
-    state.cleared_ms = max(state.cleared_ms, at_ms)
-    later = [call for call in state.recent if call.mark.at_ms >= state.cleared_ms]
-    state.forget_runs()
+    later = [call for call in state.recent if call.mark.at_ms >= at_ms]
+    if not later:
+        state.clears = sorted([*state.clears, (at_ms, loops)])[-MAX_CLEARS:]
+        return
+    state.settle(at_ms, loops=loops)
     for call in later:
         deque(_look(state, call, limits), maxlen=0)  # detectors count while they are listened to
+
+
+def _reach_clears(state: SessionState, at_ms: int) -> None:
+    """Let take effect what clears up to the time of a call."""
+    due = [clear for clear in state.clears if clear[0] <= at_ms]
+    state.clears = [clear for clear in state.clears if clear[0] > at_ms]
+    for clear_ms, loops in due:
+        state.settle(clear_ms, loops=loops)
 
 
 def _is_late(state: SessionState, at_ms: int, limits: Limits) -> bool:
@@ -162,18 +177,22 @@ def _is_repeat(state: SessionState, event: SessionInput) -> bool:
 def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
     """Tell whether this is another record of a call that was counted, as from a hook and a span.
 
-    Some agents use one id for many calls; once an id came with another action, ids say nothing in this session.
+    Long ids are unique. Short ones may be used again: another record comes soon after the first, and there are few of
+    them; once an id came with another action, or too often, ids say nothing in this session.
     """
     if event.call_id is None or state.reuses_call_ids:
         return False
-    seen = digest("call id", event.call_id)
-    for known, action in state.seen_calls:
-        if known == seen:
-            state.reuses_call_ids = action != call.action
-            return not state.reuses_call_ids
-    state.seen_calls.append((seen, call.action))
-    del state.seen_calls[:-MAX_SEEN]
-    return False
+    wanted = digest("call id", event.call_id)
+    seen = next((seen for seen in state.seen_calls if seen.call_id == wanted), None)
+    if seen is None:
+        state.seen_calls.append(SeenCall(wanted, call.action, call.mark.at_ms))
+        del state.seen_calls[:-MAX_SEEN_CALLS]
+        return False
+    seen.repeats += 1
+    soon = abs(call.mark.at_ms - seen.at_ms) <= _SAME_CALL_MS and seen.repeats < _MAX_RECORDS_PER_CALL
+    same = seen.action == call.action and (len(event.call_id) >= _UNIQUE_ID_CHARS or soon)
+    state.reuses_call_ids = not same
+    return same
 
 
 def _note_who(state: SessionState, event: SessionInput) -> None:

@@ -15,7 +15,9 @@ from schemas.common import Agent, Task
 STATE_VERSION: Final = 1
 """Version of the encoded form; a state of another version is refused, never guessed at."""
 
-MAX_SEEN = 64  # event ids, and call ids, remembered to recognise what comes twice
+MAX_SEEN = 64  # event ids remembered to recognise what comes twice; likewise call ids:
+MAX_SEEN_CALLS = 32
+MAX_CLEARS = 8  # clearing events whose time no call has reached yet
 MAX_LOOPS = 16  # loops under watch at once
 MAX_LOOP_ALERTS = 8  # alerts of one loop that a person can still mark as false
 MAX_AREAS = 8  # programs whose failures are counted apart
@@ -25,6 +27,15 @@ MAX_FAILING_CALLS = 8  # failing calls remembered for the same-call limit
 
 class UnsupportedState(ValueError):
     """The encoded state is of a version that this release does not read, or is damaged."""
+
+
+class SeenCall(msgspec.Struct, array_like=True):
+    """A call that was counted, to recognise another record of it: digests of id and action, and when it was."""
+
+    call_id: int
+    action: int
+    at_ms: int
+    repeats: int = 0
 
 
 class Streak(msgspec.Struct, array_like=True):
@@ -123,10 +134,10 @@ class SessionState(msgspec.Struct, array_like=True):
     agent: Agent | None = None
     task: Task | None = None
     seen: list[int] = msgspec.field(default_factory=list)
-    seen_calls: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    seen_calls: list[SeenCall] = msgspec.field(default_factory=list)
     reuses_call_ids: bool = False
     sequences: dict[str, int] = msgspec.field(default_factory=dict)
-    cleared_ms: int = -(2**62)
+    clears: list[tuple[int, bool]] = msgspec.field(default_factory=list)
     recent: list[Call] = msgspec.field(default_factory=list)
     streak: Streak = msgspec.field(default_factory=Streak)
     cycles: list[Cycle] = msgspec.field(default_factory=lambda: [Cycle() for _ in range(MAX_PERIOD_CALLS - 1)])
@@ -139,6 +150,12 @@ class SessionState(msgspec.Struct, array_like=True):
     def now(self) -> Mark:
         """What the session has spent up to the latest event."""
         return Mark(self.last_ms, self.calls, self.tokens, self.cost)
+
+    def settle(self, at_ms: int, *, loops: bool) -> None:
+        """Drop everything counted so far, and with ``loops`` those under watch that were last seen before this time."""
+        self.forget_runs()
+        if loops:
+            self.loops = [loop for loop in self.loops if loop.last_ms >= at_ms]
 
     def forget_runs(self) -> None:
         """Drop everything counted so far; loops already under watch stay, so that nobody is warned twice."""

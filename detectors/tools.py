@@ -1,15 +1,17 @@
 """What kind of tool a call uses: whether it executes, edits or polls, and which of its arguments are mere labels.
 
-The kinds are settings with defaults for common agents; names compare without case and without a server's prefix
-(``mcp__github__get_issue`` is ``get_issue``). Nothing here reads results.
+The kinds are settings with defaults for common agents; names compare by their words, without case and without a
+server's prefix (``mcp__github__getIssue`` is ``get_issue``). Nothing here reads results.
 """
 
 import re
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 _READ_CHARS = 4_000
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SLEEPS = re.compile(r"(?:^|[;&|]\s*|\bdo\s+)sleep\s+[\d.$]")
 _CHANGES = re.compile(
     r"""(?x)
@@ -25,7 +27,7 @@ _CHANGES = re.compile(
     """
 )
 _LEADING = re.compile(
-    r"^(?:\s*(?:cd\s+\S+|export\s+\S+|set\s+\S+|source\s+\S+)\s*(?:&&|;)|\s*[A-Za-z_]\w*=\S*\s+|\s*(?:sudo|time|env)\s+)+"
+    r"^(?:\s*(?:cd|export|set|source)\s+\S+\s*(?:&&|;)|\s*[A-Za-z_]\w*=\S*\s+|\s*(?:sudo|time|env)\s+)+"
 )
 
 _LABELS = {
@@ -49,45 +51,76 @@ _LABELS = {
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Names of tools by kind, lower case and without prefix.
+    """Kinds of tools, by whole names and by words in names, lower case and without prefix.
 
-    ``labels`` lists, per tool name or ``*`` for all, top-level arguments that only describe the call to people.
+    A tool is of a kind when its plain name is listed or when one of the name's words is (``replace_string_in_file``
+    and ``replaceString`` have the word ``replace``). A whole name in one list goes before words in others, and names
+    with a word of ``plan`` neither execute nor edit. ``interact`` are tools that press, click and scroll: a short
+    word that it worked is no result. ``labels`` lists, per tool name or ``*`` for all, top-level arguments that
+    only describe the call to people.
     """
 
     execute: frozenset[str] = frozenset(
         {
-            "bash", "shell", "exec", "exec_command", "execute", "execute_bash", "execute_code", "execute_command",
-            "execute_ipython_cell", "computer_terminal", "local_shell", "python", "run", "run_code", "run_command",
-            "run_in_terminal", "run_shell_command", "run_terminal_cmd", "run_tests", "shell_command", "terminal",
+            "bash", "build", "cmd", "command", "compile", "console", "diagnostics", "eval", "exec", "execute",
+            "ipython", "jupyter", "lint", "powershell", "python", "repl", "run", "sh", "shell", "terminal", "test",
+            "tests",
         }
     )  # fmt: skip
     edit: frozenset[str] = frozenset(
         {
-            "apply_patch", "create", "create_file", "edit", "edit_file", "insert", "multiedit", "notebookedit", "patch",
-            "replace", "replace_in_file", "search_replace", "str_replace", "str_replace_based_edit_tool",
-            "str_replace_editor", "write", "write_file", "write_to_file",
+            "append", "apply", "create", "delete", "edit", "insert", "modify", "move", "multiedit", "notebookedit",
+            "overwrite", "patch", "remove", "rename", "replace", "rewrite", "save", "update", "write",
         }
     )  # fmt: skip
     poll: frozenset[str] = frozenset(
         {
             "bashoutput", "check_status", "command_status", "get_status", "get_terminal_output", "poll", "read_output",
-            "taskoutput", "wait", "wait_for", "write_stdin", "sleep",
+            "sleep", "taskoutput", "wait", "write_stdin",
         }
     )  # fmt: skip
+    plan: frozenset[str] = frozenset(
+        {"memory", "message", "note", "notes", "plan", "think", "thought", "todo", "todos", "todowrite"}
+    )
+    interact: frozenset[str] = frozenset({"click", "hover", "key", "press", "scroll", "swipe", "tap", "type"})
     labels: dict[str, tuple[str, ...]] = msgspec.field(default_factory=lambda: dict(_LABELS))
 
     def executes(self, name: str) -> bool:
         """Tell whether the tool of this plain name runs something whose outcome is its answer."""
-        return name in self.execute
+        return name in self.execute or (self._is_of(name, self.execute) and name not in self.edit | self.poll)
+
+    def edits(self, name: str) -> bool:
+        """Tell whether the tool of this plain name changes something, files above all."""
+        return name in self.edit or (self._is_of(name, self.edit) and name not in self.execute | self.poll)
+
+    def polls(self, name: str) -> bool:
+        """Tell whether the tool of this plain name waits, or asks how something is getting on."""
+        return name in self.poll or not self.poll.isdisjoint(words_of(name))
+
+    def interacts(self, name: str) -> bool:
+        """Tell whether the tool of this plain name operates a user interface."""
+        return self._is_of(name, self.interact)
 
     def label_arguments(self, name: str) -> tuple[str, ...]:
         """Return the top-level arguments of the tool of this plain name that do not count for equality."""
         return self.labels.get("*", ()) + self.labels.get(name, ())
 
+    def _is_of(self, name: str, kind: frozenset[str]) -> bool:
+        words = words_of(name)
+        return not kind.isdisjoint(words) and self.plan.isdisjoint(words)
 
+
+@lru_cache(maxsize=1_024)
+def words_of(name: str) -> frozenset[str]:
+    """Return the words of a plain name, which `plain_name` has put apart by underscores."""
+    return frozenset(name.split("_"))
+
+
+@lru_cache(maxsize=1_024)
 def plain_name(tool: str) -> str:
-    """Return the tool's name in lower case without the prefix of its server or namespace."""
-    return re.split(r"__|[./:]", tool.rstrip("./:_"))[-1].lower() or tool.lower()
+    """Return the tool's name in lower case, words apart by underscores, without the prefix of its server."""
+    last = re.split(r"__|[./:]", tool.rstrip("./:_"))[-1] or tool
+    return re.sub(r"[^a-z0-9]+", "_", _HUMP.sub("_", last).lower()).strip("_") or tool.lower()
 
 
 def command_of(arguments: Any) -> str:

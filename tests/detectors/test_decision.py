@@ -86,10 +86,23 @@ def test_a_message_read_late_does_not_take_back_what_came_after_it(play):
 
 
 def test_a_message_read_early_clears_the_calls_before_it(play):
-    """Calls made before the message do not count, though they are read after it."""
+    """Calls made before the message do not count after it, though they are read later."""
     message = session_event(0, "user_message", occurred_at=at(1.5))
     assert play([message, *[tool_call(n) for n in range(4)]]) == []
     assert found(play([message, *[tool_call(n) for n in range(5)]])) == [("warn", 4)]
+
+
+def test_a_message_read_early_hides_no_loop_before_it(play):
+    """Calls made before the message are judged as if it had not been read yet."""
+    message = session_event(0, "user_message", occurred_at=at(100))
+    assert found(play([message, *[tool_call(n) for n in range(5)]])) == [("warn", 2), ("terminate", 4)]
+
+
+def test_a_decision_read_early_spares_no_earlier_loop(play):
+    """A resume settles the loops before it when the calls reach its time."""
+    resume = control(0, "resume", occurred_at=at(3.5))
+    alerts = play([resume, *[tool_call(n) for n in range(7)]])
+    assert found(alerts) == [("warn", 2), ("warn", 6)]
 
 
 def test_a_persons_decision_spares_a_loop_seen_after_it(play):

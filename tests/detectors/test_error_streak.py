@@ -125,12 +125,40 @@ def test_single_failures_far_apart_are_not_one_loop(play, gap, count):
     assert len([alert for alert in play(events) if alert.level == "warn"]) == count
 
 
-@pytest.mark.parametrize("code", [429, 503, "ECONNRESET"])
-def test_outages_neither_add_nor_clear(play, code):
+@pytest.mark.parametrize(
+    "error",
+    [
+        *[
+            ErrorInfo(code=code, message="try later")
+            for code in (429, 503, "ECONNRESET", "HTTP 429", "TooManyRequests")
+        ],
+        *[
+            ErrorInfo(code=22, message=message)
+            for message in (
+                "HTTP/2 429",
+                "HTTP/1.1 503",
+                '{"statusCode": 429, "x": 1}',
+                "429 Client Error for url",
+                "received 503 from upstream",
+                "ThrottlingException: Rate exceeded",
+                "RESOURCE_EXHAUSTED: quota",
+                "socket hang up",
+                "upstream connect error or disconnect",
+            )
+        ],
+    ],
+)
+def test_outages_neither_add_nor_clear(play, error):
     """A rate limit is not the agent's failure, and not its success either."""
-    outage = [fail(50 + n, f"unavailable {n}", error=ErrorInfo(code=code, message="try later")) for n in range(30)]
+    outage = [fail(50 + n, f"unavailable {n}", error=error) for n in range(30)]
     assert play(outage) == []
     assert found(play([*moles(14), outage[0], fail(100, KINDS[2])])) == [("warn", "error_streak.warn", 29)]
+
+
+def test_a_check_that_speaks_of_an_outage_has_found_something(play):
+    """A test that fails because a status was 500 fails."""
+    events = [fail(n, "E  assert status 500 == 200", command=f"pytest tests/t{n}") for n in range(15)]
+    assert [alert.level for alert in play(events)] == ["warn"]
 
 
 @pytest.mark.parametrize(

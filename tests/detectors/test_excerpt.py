@@ -1,5 +1,7 @@
 """Excerpts: short, one line, without secrets."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +27,52 @@ def test_credentials_are_taken_out(secret):
     """Each common form of a credential is replaced."""
     assert "hunter2" not in redact(f"run {secret}")
     assert "hunter2" not in excerpt(f"run {secret}", 400)
+
+
+LEAKS = [
+    "mysql -u root -phunter2hunter2 db",
+    "curl -u admin:hunter2hunter2 https://x",
+    "psql postgres://u:p@hunter2hunter2@h/db",
+    "redis-cli -u redis://:hunter2hunter2@h",
+    "tool --password hunter2hunter2",
+    "tool --api-key hunter2hunter2",
+    "docker login -u a -p hunter2hunter2",
+    "sshpass -p hunter2hunter2 ssh h",
+    "export DB_PASS=hunter2hunter2",
+    "curl -H 'Authorization: token hunter2hunter2'",
+    'curl -H "Authorization: Digest a hunter2hunter2"',
+    "git clone https://github_pat_11hunter2hunter2@github.com/x",
+    "echo AIzaSyA-hunter2hunter2hunter2",
+    'export SECRET_KEY="first hunter2hunter2"',
+    "the password is hunter2hunter2",
+]
+
+
+@pytest.mark.parametrize("command", LEAKS)
+def test_credentials_in_command_lines_are_taken_out(command):
+    """Options, assignments, headers and addresses as people write them."""
+    assert "hunter2" not in call_excerpt("bash", {"command": command}, 400)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"password": "first hunter2hunter2"},
+        {"password": "a,hunter2&hunter2}hunter2"},
+        {"auth": {"passphrase": "hunter2hunter2"}},
+        {"pin": "hunter2", "pass": "hunter2"},
+        {"private_key": "hunter2hunter2"},
+        {"credentials": {"user": "x", "key": "hunter2hunter2"}},
+        {"secret": ["x", "hunter2hunter2"]},
+        {"headers": [{"name": "X-Api-Key", "value": "hunter2 hunter2"}]},
+        {"selector": "#password", "text": "hunter2hunter2"},
+        {"body": json.dumps({"password": 'a"hunter2hunter2'})},
+        {"body": json.dumps(json.dumps({"password": "hunter2hunter2"}))},
+    ],
+)
+def test_values_under_telling_names_are_taken_out_whole(arguments):
+    """Where the name is known, nothing of the value is kept, whatever characters it has."""
+    assert "hunter2" not in call_excerpt("login", arguments, 400)
 
 
 @pytest.mark.parametrize("pad", range(0, 110, 7))

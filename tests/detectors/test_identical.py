@@ -154,6 +154,44 @@ def test_runs_with_an_accepted_edit_between_are_no_majority(play):
     assert play(events) == []
 
 
+@pytest.mark.parametrize(
+    "tool",
+    ["replace_string_in_file", "insert_edit_into_file", "apply_diff", "update_file", "replaceSymbolBody", "Edit"],
+)
+@pytest.mark.parametrize("check", ["runTests", "getDiagnostics", "bash", "read"])
+def test_checks_after_edits_are_healthy_whatever_the_tools_are_called(play, tool, check):
+    """An edit that was accepted, then the same look or check with the same answer, again and again."""
+    events = []
+    for n in range(0, 40, 2):
+        events += [
+            tool_call(n, tool=tool, arguments={"path": "a.py", "new": str(n)}, result="ok"),
+            tool_call(n + 1, tool=check, arguments={"target": "all"}, result="12 passed"),
+        ]
+    assert play(events) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument"), [("think", "thought"), ("notify_user", "explanation"), ("log", "task_progress")]
+)
+def test_labels_that_are_all_there_is_are_the_content(play, tool, argument):
+    """A tool to think with has nothing but its thought: another thought is another call, the same one is not."""
+    thoughts = [tool_call(n, tool=tool, arguments={argument: f"idea {n}"}, result="logged") for n in range(20)]
+    assert play(thoughts) == []
+    again = [tool_call(n, tool=tool, arguments={argument: "idea"}, result="logged") for n in range(3)]
+    assert levels(play(again)) == [("warn", "identical", 2)]
+
+
+@pytest.mark.parametrize("tool", ["browser_click", "scroll", "press_key"])
+def test_a_mere_word_that_an_interaction_worked_is_no_result(play, tool):
+    """Paging on with one button is progress that the answer does not show: the limits are those without results."""
+    events = [tool_call(n, tool=tool, arguments={"on": "Next"}, result="ok") for n in range(19)]
+    assert play(events) == []
+    shown = [
+        tool_call(n, tool=tool, arguments={"on": "Next"}, result="page 1 " + "of many words " * 9) for n in range(3)
+    ]
+    assert levels(play(shown)) == [("warn", "identical", 2)]
+
+
 def test_equal_calls_of_one_parallel_batch_count_once_and_a_dozen_warns(play):
     """A response that asks twice for one thing is careless, a dozen times is a loop."""
     assert play(same(11, batch_id="b1")) == []
@@ -171,8 +209,15 @@ def test_batches_that_repeat_are_a_streak(play):
 
 def test_an_outage_inside_a_result_warns_but_does_not_terminate(play):
     """An outage passes by itself: nobody is stopped for it."""
-    events = same(30, tool="search", arguments={"q": "x"}, result="503 service unavailable")
-    assert {alert.level for alert in play(events)} == {"warn"}
+    for result in ("503 service unavailable", "Error: rate limit exceeded", "HTTP/2 429", '{"statusCode": 429}'):
+        events = same(30, tool="search", arguments={"q": "x"}, result=result)
+        assert {alert.level for alert in play(events)} == {"warn"}
+
+
+def test_a_text_that_speaks_of_outages_is_an_answer(play):
+    """A file about rate limits is not an outage."""
+    events = same(5, tool="read", arguments={"path": "a.py"}, result="# rate limited client\nimport time")
+    assert [alert.level for alert in play(events)] == ["warn", "terminate"]
 
 
 def test_reasoning_names_call_count_and_limit(play):

@@ -33,6 +33,8 @@ def test_layers_go_on_from_a_base():
         ({"mode": "shout"}, "mode: .*Invalid enum value 'shout'"),
         ({"identical": {"warn": 6}}, r"identical.warn = 6 is above identical.terminate = 5"),
         ({"layers": {"a": "b"}}, "no limit 'layers.a'"),
+        ({"tools": {"poll": ["myTool"]}}, "tools.poll: 'myTool' never matches.*write 'my_tool'"),
+        ({"tools": {"labels": {"mcp__x__y": ["why"]}}}, "tools.labels: 'mcp__x__y' never matches.*write 'y'"),
     ],
 )
 def test_mistakes_are_named_with_layer_and_remedy(values, told):
@@ -45,6 +47,7 @@ def test_tools_can_be_declared():
     """Users name their own executing, editing and polling tools, and labels."""
     limits = limits_from([("file", {"tools": {"poll": ["my_wait"], "labels": {"my_tool": ["why"]}}})])
     assert limits.tools.poll == {"my_wait"}
+    assert limits.tools.polls("my_wait")
     assert limits.tools.label_arguments("my_tool") == ("why",)
 
 

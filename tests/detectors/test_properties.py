@@ -84,7 +84,7 @@ def test_one_alert_per_loop_and_level_between_recoveries(stream):
                 warned.add(alert.loop_id)
 
 
-COUNTED = ("streak", "cycles", "areas", "failing_calls", "denied", "recent")
+COUNTED = ("streak", "cycles", "areas", "failing_calls", "denied", "recent", "clears")
 
 
 @settings(max_examples=200, deadline=None)

@@ -4,7 +4,7 @@ import pytest
 from msgspec import UNSET
 
 from detectors import Limits, SessionState, observe
-from detectors.state import MAX_SEEN
+from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS
 from schemas.common import Usage
 from schemas.testing import at, control, session_event, tool_call
 
@@ -58,11 +58,82 @@ def test_a_hook_and_a_span_for_one_call_count_once():
     assert (state.calls, state.duplicates) == (4, 4)
 
 
-def test_agents_that_use_one_id_for_all_calls_are_still_watched():
-    """Once an id comes with another action, ids say nothing in this session."""
+@pytest.mark.parametrize("ids", [["call_0"], ["call_0", "call_1"]])
+def test_agents_that_use_ids_again_are_still_watched(ids):
+    """Positions within a response, or one id for all, hide no loop: a few records later ids are not believed."""
     state = SessionState()
-    events = [tool_call(n, call_id="1", arguments={"command": "ls" if n else "pwd"}) for n in range(6)]
+    commands = ["ls", "pwd"][: len(ids)]
+    events = [tool_call(n, call_id=ids[n % len(ids)], arguments={"command": commands[n % len(ids)]}) for n in range(30)]
     assert [alert.level for alert in play_into(state, events)] == ["warn", "terminate"]
+    assert state.duplicates <= 4
+
+
+def test_an_id_that_comes_with_another_action_says_nothing():
+    """From then on every record of the session is a call."""
+    state = SessionState()
+    play_into(state, [tool_call(0, call_id="1"), tool_call(1, call_id="1", arguments={"command": "pwd"})])
+    play_into(state, [tool_call(2, call_id="1", arguments={"command": "pwd"})])
+    assert (state.calls, state.duplicates) == (3, 0)
+
+
+@pytest.mark.parametrize(("later_s", "calls"), [(10, 1), (10.001, 2)])
+def test_another_record_of_a_call_comes_soon(later_s, calls):
+    """Ten seconds after the first, a short id may be that of another call."""
+    state = SessionState()
+    play_into(state, [tool_call(0, call_id="c1"), tool_call(1, call_id="c1", occurred_at=at(later_s))])
+    assert state.calls == calls
+
+
+@pytest.mark.parametrize(("length", "calls"), [(20, 1), (19, 2)])
+def test_long_ids_are_unique(length, calls):
+    """Copies of old calls keep their provider's id, whenever they come."""
+    state = SessionState()
+    play_into(state, [tool_call(0, call_id="x" * length), tool_call(1, call_id="x" * length, occurred_at=at(3_000))])
+    assert state.calls == calls
+
+
+@pytest.mark.parametrize(("records", "calls"), [(3, 1), (4, 2)])
+def test_few_records_are_of_one_call(records, calls):
+    """A hook, a log and a span are three; more are calls of their own."""
+    state = SessionState()
+    play_into(state, [tool_call(0, event_id=f"e{n}", call_id="c1") for n in range(records)])
+    assert state.calls == calls
+
+
+@pytest.mark.parametrize(("others", "calls"), [(MAX_SEEN_CALLS - 1, 0), (MAX_SEEN_CALLS, 1)])
+def test_call_ids_are_remembered_up_to_the_bound(others, calls):
+    """As many calls as remembered may lie between, one more is forgotten."""
+    state = SessionState()
+    noise = [tool_call(1 + n, call_id=f"{n}" * 10 + "y" * 10, arguments={"command": f"c{n}"}) for n in range(others)]
+    play_into(state, [tool_call(0, call_id="x" * 20), *noise])
+    before = state.calls
+    play_into(state, [tool_call(90, call_id="x" * 20)])
+    assert state.calls == before + calls
+
+
+@pytest.mark.parametrize("kind", ["user_message", "started"])
+@pytest.mark.parametrize("ahead_s", [1_800, 10**9])
+def test_a_message_dated_ahead_blinds_nobody(kind, ahead_s):
+    """What clears takes effect when calls reach its time; until then they count."""
+    state = SessionState()
+    events = [session_event(0, kind, occurred_at=at(ahead_s)), *[tool_call(n) for n in range(40)]]
+    assert [alert.level for alert in play_into(state, events)] == ["warn", "terminate"]
+
+
+@pytest.mark.parametrize(("extra", "levels"), [(MAX_CLEARS - 1, ["warn"]), (MAX_CLEARS, ["warn", "terminate"])])
+def test_clearing_events_still_to_come_are_bounded(extra, levels):
+    """The earliest gives way when there are more than remembered."""
+    state = SessionState()
+    clears = [session_event(n, "user_message", occurred_at=at(3.5 if n == 0 else 100 + n)) for n in range(1 + extra)]
+    assert [alert.level for alert in play_into(state, [*clears, *[tool_call(n) for n in range(7)]])] == levels
+
+
+@pytest.mark.parametrize(("pause_s", "levels"), [(14_400, ["warn"]), (14_401, [])])
+def test_a_long_pause_begins_a_new_stretch(pause_s, levels):
+    """Looking once a day is no loop."""
+    state = SessionState()
+    events = [tool_call(n, occurred_at=at(n * pause_s)) for n in range(3)]
+    assert [alert.level for alert in play_into(state, events)] == levels
 
 
 def test_start_and_end_of_a_call_are_one():
