@@ -1,8 +1,9 @@
 """Reads the TOML file of `--config` and turns it into click's `default_map`.
 
 Flags come first, then environment variables, then this file, then an option's own default; the order itself is
-click's. What the file says is checked against the options of the command that is run, so that a key misspelt is an
-error and not a setting that silently does nothing. It does not judge `[limits]`: the detectors' own code does.
+click's. What the file says is checked against the options of the commands, of all that it has tables for, so that a key
+misspelt is an error and not a setting that silently does nothing. It does not judge `[limits]`: the detectors' own code
+does.
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ class Config:
         limits: Mapping[str, Any] = self.tables.get(LIMITS_TABLE, {})
         return limits
 
+    @property
+    def layers(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The limits with their origin, as the detectors take them; none when there are no limits."""
+        return [(f"file:{self.path}", self.limits)] if self.limits else []
+
     def defaults(self, name: str, command: click.Command) -> dict[str, Any]:
         """Give the settings of one command, checked against its options.
 
@@ -80,8 +86,26 @@ class Config:
         shared = self.tables.get(SHARED_TABLE, {})
         return self._table([name], command, self.tables.get(name, {}), shared)
 
+    def check(self, name: str, command: click.Command) -> None:
+        """Check the settings of a command that is not run; files that it names may be on another machine.
+
+        Args:
+            name: the command's name, which is its table's name.
+            command: the command.
+
+        Raises:
+            ConfigError: a key that is no option of the command, or a value of the wrong type.
+        """
+        self._table([name], command, self.tables.get(name, {}), {}, files=False)
+
     def _table(
-        self, path: list[str], command: click.Command, table: Mapping[str, Any], shared: Mapping[str, Any]
+        self,
+        path: list[str],
+        command: click.Command,
+        table: Mapping[str, Any],
+        shared: Mapping[str, Any],
+        *,
+        files: bool = True,
     ) -> dict[str, Any]:
         options = {
             flag(option): option
@@ -96,16 +120,16 @@ class Config:
         for key, option in options.items():
             place, values = (path, table) if key in table else ([SHARED_TABLE], shared)
             if key in values:
-                self._check(place, key, values[key], option)
+                self._check(place, key, values[key], option, files=files)
                 defaults[str(option.name)] = values[key]
         for key, subcommand in groups.items():
             inner = table.get(key, {})
             if not isinstance(inner, dict):
                 raise self._error(path, f"has `{key}` as a value", f"make it a table, [{'.'.join([*path, key])}]")
-            defaults[key] = self._table([*path, key], subcommand, inner, shared)
+            defaults[key] = self._table([*path, key], subcommand, inner, shared, files=files)
         return defaults
 
-    def _check(self, path: list[str], key: str, value: object, option: click.Option) -> None:
+    def _check(self, path: list[str], key: str, value: object, option: click.Option, *, files: bool) -> None:
         several = option.multiple or option.nargs != 1
         if several and not isinstance(value, list):
             raise self._error(path, f"wants an array for `{key}`", f'write {key} = ["..."]')
@@ -114,6 +138,8 @@ class Config:
             # bool is a subclass of int in Python, but `port = true` is no number.
             if not isinstance(item, accepted) or (isinstance(item, bool) and bool not in accepted):
                 raise self._error(path, f"wants {wanted} for `{key}`, not {item!r}", f"write {key} = {_sample(option)}")
+            if isinstance(option.type, click.Path) and not files:
+                continue
             try:
                 option.type.convert(item, option, None)
             except click.BadParameter as problem:

@@ -6,6 +6,7 @@ broker and changes nothing.
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from schemas import topics as contract
@@ -41,7 +42,8 @@ def judge(settings: KafkaSettings, found: Mapping[str, Found | None], app_id: st
         if ("compact" in wanted) != ("compact" in is_) or (wanted == "compact" and "delete" in is_):
             problems.append(
                 f"topic {name} has cleanup.policy={is_}, not {wanted}: records are lost or kept against the contract. "
-                f"Set it: kafka-configs.sh --alter --topic {name} --add-config cleanup.policy={_bracketed(wanted)}"
+                f"Set it: kafka-configs.sh --alter --topic {name} "
+                f"--add-config {shlex.quote(f'cleanup.policy={_bracketed(wanted)}')}"
             )
     return problems + _small_dead_letters(settings, there)
 

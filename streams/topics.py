@@ -7,6 +7,7 @@ made by accident, with the broker's defaults, would split sessions or lose state
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -267,11 +268,14 @@ def missing_topics(settings: KafkaSettings, names: Collection[str], app_id: str 
     """Say which topics are missing and how to create them; nothing when none is."""
     if not names:
         return []
-    flags = "" if settings.prefix == contract.DEFAULT_PREFIX else f" --prefix {settings.prefix}"
-    flags += "" if app_id in {None, DEFAULT_APP_ID} else f" --app-id {app_id}"
+    command = ["traction", "topics", "create", "--bootstrap", settings.bootstrap]
+    if settings.prefix != contract.DEFAULT_PREFIX:
+        command += ["--prefix", settings.prefix]
+    if app_id is not None and app_id != DEFAULT_APP_ID:
+        command += ["--app-id", app_id]
     problem = (
         f"missing, or not shown to us for want of rights: {', '.join(sorted(names))}. "
-        f"Create what is missing: traction topics create --bootstrap {settings.bootstrap}{flags}"
+        f"Create what is missing: {shlex.join(command)}"
     )
     return [problem]
 

@@ -1,7 +1,7 @@
 """The command line: the `traction` group, its settings and its exit codes. One command per file in this directory.
 
-A command is imported only when it is run, so that `traction --help` answers at once and a broken dependency of one
-command does not take the others down. Commands return nothing or an exit code.
+A command is imported only when it is run or the settings file has a table for it, so that `traction --help` answers at
+once and a broken dependency of one command does not take the others down. Commands return nothing or an exit code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import click
 
-from streams.config import Config, flag, load
+from streams.cli.output import OutputError, guard, tell
+from streams.config import LIMITS_TABLE, Config, ConfigError, flag, load
 
 VARIABLES = "TRACTION"
 """What the names of all environment variables start with."""
@@ -121,19 +122,55 @@ def traction(ctx: click.Context, config_file: Path | None) -> None:
     """
     config = Config() if config_file is None else load(config_file, COMMANDS)
     ctx.obj = config
-    name = ctx.invoked_subcommand
-    command = None if name is None else traction.get_command(ctx, name)
-    if name is not None and command is not None and config.path is not None:
-        ctx.default_map = {name: config.defaults(name, command)}
+    if config.path is None:
+        return
+    for name in COMMANDS:
+        wanted = name == ctx.invoked_subcommand
+        command = traction.get_command(ctx, name) if wanted or name in config.tables else None
+        if command is not None and wanted:
+            ctx.default_map = {name: config.defaults(name, command)}
+        elif command is not None:
+            config.check(name, command)
+    if config.limits:
+        check_limits(config)
+
+
+def check_limits(config: Config) -> None:
+    """Check the detectors' limits, whatever command is run.
+
+    Raises:
+        ConfigError: a limit does not exist or has a value it cannot have.
+    """
+    from detectors import InvalidLimits, limits_from  # noqa: PLC0415 - only for those who set limits
+
+    try:
+        limits_from([(f"{config.path}: table [{LIMITS_TABLE}]", config.limits)])
+    except InvalidLimits as problem:
+        raise ConfigError(str(problem)) from problem
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted, 141 nobody reads the output."""
+    guard()
+    try:
+        code = run()
+    except OutputError as problem:
+        tell(problem)
+        code = problem.exit_code
+    sys.exit(code)
+
+
+def run() -> int:
+    """Run the command line and give the exit code; what is wrong is told.
+
+    Raises:
+        OutputError: what was to be told cannot be.
+    """
     try:
         code = traction.main(prog_name="traction", standalone_mode=False)
     except click.ClickException as problem:
         problem.show()
-        code = problem.exit_code
+        return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
-        code = EXIT_INTERRUPTED
-    sys.exit(code if isinstance(code, int) else 0)
+        return EXIT_INTERRUPTED
+    return code if isinstance(code, int) else 0

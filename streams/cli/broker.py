@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -42,12 +42,23 @@ def terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
-def heap_size(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Check a size as Java writes it."""
-    del ctx, param
-    if not re.fullmatch(r"[1-9]\d*[kmgKMG]", value):
-        raise click.BadParameter(f"{value!r} is no size such as 256m or 1g")
-    return value
+class HeapSize(click.ParamType):
+    """A size as Java writes it, large enough for a broker to start."""
+
+    name = "size"
+
+    _LEAST_MIB = 64
+    """With 48 MiB the broker runs out of memory while it starts."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check a size."""
+        match = re.fullmatch(r"([1-9][0-9]*)([kmgKMG])", str(value))
+        if match is None:
+            self.fail(f"{value!r} is no size such as 256m or 1g.", param, ctx)
+        mib = int(match[1]) * {"k": 1 / 1024, "m": 1, "g": 1024}[match[2].lower()]
+        if mib < self._LEAST_MIB:
+            self.fail(f"{value} is too small for a broker; give {self._LEAST_MIB}m or more.", param, ctx)
+        return match[0]
 
 
 @click.command(
@@ -78,7 +89,7 @@ Ctrl-C stops it. Java and Kafka come with the extra traction[broker] (make setup
     metavar="DIR",
     help=f"Directory of Kafka's jars, fetched when missing.  [default: {default_cache()}]",
 )
-@click.option("--heap", default="256m", metavar="SIZE", callback=heap_size, help="Java's largest heap: 256m, 1g.")
+@click.option("--heap", default="256m", type=HeapSize(), metavar="SIZE", help="Java's largest heap: 64m or more.")
 def broker(*, port: int, host: str, data: Path | None, ephemeral: bool, cache: Path | None, heap: str) -> None:
     """Run an Apache Kafka broker for development and tests.
 

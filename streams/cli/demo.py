@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from streams.cli.options import Number
 from streams.demo.processes import ProcessFailed
 from streams.demo.screen import Screen
 from streams.demo.stage import Ended, perform
@@ -27,7 +28,7 @@ Exit codes: 0 all happened as expected; 1 it did not, or a part failed; 130 inte
 @click.option(
     "--speed",
     default=1.0,
-    type=click.FloatRange(0.1, 20),
+    type=Number(0.1, 20),
     metavar="N",
     help="Play the sessions N times as fast; 1 takes half a minute, to be followed by eye.",
 )

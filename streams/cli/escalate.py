@@ -10,7 +10,8 @@ import click
 from aiokafka.errors import KafkaError
 
 from schemas import topics
-from streams.cli.options import kafka_options, log_options, page_options
+from streams.cli.options import Number, kafka_options, log_options, page_options
+from streams.cli.output import announce
 from streams.escalation.consumer import EscalationSettings, PositionMoved
 from streams.escalation.policy import PolicySettings
 from streams.escalation.process import serve
@@ -49,13 +50,13 @@ Exit codes:
 @click.option(
     "--guidance-minutes",
     default=15.0,
-    type=click.FloatRange(0, 3_650, min_open=True),
+    type=Number(0, 3_650, min_open=True),
     help="How long guidance may be carried out.",
 )
 @click.option(
     "--flapping-days",
     default=7.0,
-    type=click.FloatRange(0, 3_650, min_open=True),
+    type=Number(0, 3_650, min_open=True),
     help="How long a task stays listed as not to be retried without a person.",
 )
 @click.option(
@@ -68,14 +69,14 @@ Exit codes:
 @click.option(
     "--session-timeout",
     default=30.0,
-    type=click.FloatRange(1),
+    type=Number(1, 1800),
     metavar="SECONDS",
     help="Without a sign of life for that long, its partitions go to others.",
 )
 @click.option(
     "--transaction-timeout",
     default=30.0,
-    type=click.FloatRange(1),
+    type=Number(1, 900),
     metavar="SECONDS",
     help="After that long the brokers abort a transaction that was left open.",
 )
@@ -112,7 +113,7 @@ def escalate(
         flapping_expires=timedelta(days=flapping_days),
     )
     try:
-        return asyncio.run(serve(kafka, settings, policy, pages, click.echo))
+        return asyncio.run(serve(kafka, settings, policy, pages, announce))
     except (KafkaUnavailable, TopicsError, PageError, PositionMoved) as problem:
         raise click.ClickException(str(problem)) from problem
     except KafkaError as problem:  # refused for good: what can be retried is retried

@@ -1,4 +1,4 @@
-"""Options that several commands share: how to reach Kafka, where the HTTP pages are, what is logged.
+"""Options that several commands share: how to reach Kafka, where the HTTP pages are, what is logged; types of options.
 
 Each decorator turns its options into one settings object. Secrets come from the environment or a file, never from the
 command line, where other users of the machine could read them.
@@ -7,8 +7,11 @@ command line, where other users of the machine could read them.
 from __future__ import annotations
 
 import functools
+import ipaddress
 import logging
+import math
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +26,51 @@ from streams.pages import PageSettings
 Command = Callable[..., Any]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class Number(click.FloatRange):
+    """A finite number in a range. `nan` would pass any range, being neither below nor above a bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Convert and check a value."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return number
+
+
+class Brokers(click.ParamType):
+    """Addresses of brokers, `host:port` with commas between them; IPv6 addresses stand in brackets."""
+
+    name = "brokers"
+
+    _ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\[\]]+)\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})")
+    _PORTS = range(1, 65536)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the addresses; which of them answers is found out when they are used."""
+        addresses = [address.strip() for address in str(value).split(",") if address.strip()]
+        if not addresses:
+            self.fail("no broker is named; give host:port, for example kafka-1:9092,kafka-2:9092", param, ctx)
+        for address in addresses:
+            match = self._ADDRESS.fullmatch(address)
+            if match is None or (match["ipv6"] is not None and not _is_ipv6(match["ipv6"])):
+                self.fail(
+                    f"{address!r} is not host:port; give for example kafka-1:9092,kafka-2:9092 or [::1]:9092",
+                    param,
+                    ctx,
+                )
+            if int(match["port"]) not in self._PORTS:
+                self.fail(f"{address!r} has no port from 1 to 65535; give for example kafka-1:9092", param, ctx)
+        return ",".join(addresses)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 class SharedOption(click.Option):
@@ -70,7 +118,13 @@ def secret(variable: str, file: Path | None, option: str) -> str | None:
 def kafka_options(command: Command) -> Command:
     """Give a command the options to reach Kafka, as its argument `kafka`, a `KafkaSettings`."""
 
-    @shared("--bootstrap", "Kafka brokers to connect to first.", metavar="HOST:PORT[,...]", default=DEFAULT_BOOTSTRAP)
+    @shared(
+        "--bootstrap",
+        "Kafka brokers to connect to first.",
+        metavar="HOST:PORT[,...]",
+        default=DEFAULT_BOOTSTRAP,
+        type=Brokers(),
+    )
     @shared("--prefix", "What every topic's name starts with.", default=DEFAULT_PREFIX)
     @shared(
         "--security-protocol",

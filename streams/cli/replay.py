@@ -15,7 +15,7 @@ import msgspec
 
 from detectors import InvalidLimits, Limits, limits_from
 from streams.cli import COMMANDS
-from streams.cli.options import kafka_options
+from streams.cli.options import Number, kafka_options
 from streams.config import Config, load
 from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
 from streams.kafka import KafkaSettings, KafkaUnavailable
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 EXIT_UNREADABLE = 1
 EXIT_ALERTED = 3
-EXIT_NO_READER = 141
-"""128 + SIGPIPE, as a shell reports a command whose reader (`| head`) went away."""
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.2
@@ -110,7 +108,7 @@ def read_limits(ctx: click.Context, file: Path | None) -> Limits:
         click.UsageError: a limit does not exist or has a value it cannot have.
     """
     config = ctx.obj if isinstance(ctx.obj, Config) else Config()
-    layers = [(f"file:{config.path}", config.limits)] if config.limits else []
+    layers = config.layers
     if file is not None:
         limits = load(file, COMMANDS).limits
         if not limits:
@@ -156,7 +154,7 @@ Exit codes: 0 all was read; 1 something could not be read or published; 2 wrong 
 @click.option("--to-kafka", is_flag=True, help="Publish the events to Kafka instead, for a worker to judge.")
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     metavar="N",
     help="With --to-kafka: N times as fast as recorded, all sessions at once; else as fast as Kafka takes them.",
 )
@@ -183,13 +181,9 @@ def replay(
     if to_kafka and (as_json or show_all or fail_on or limits_file):
         raise click.UsageError("--to-kafka leaves the judging to the worker: drop --json, --all, --fail-on, --limits")
     reader = Reader(paths)
-    try:
-        if to_kafka:
-            return to_topics(kafka, reader, speed)
-        return judge(reader, read_limits(ctx, limits_file), as_json=as_json, show_all=show_all, fail_on=fail_on)
-    except BrokenPipeError:
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - Python flushes it when it exits
-        return EXIT_NO_READER
+    if to_kafka:
+        return to_topics(kafka, reader, speed)
+    return judge(reader, read_limits(ctx, limits_file), as_json=as_json, show_all=show_all, fail_on=fail_on)
 
 
 def judge(reader: Reader, limits: Limits, *, as_json: bool, show_all: bool, fail_on: Verdict | None) -> int:

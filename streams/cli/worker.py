@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from detectors import InvalidLimits, limits_from
-from streams.cli.options import kafka_options, log_options, page_options
-from streams.config import LIMITS_TABLE, Config
+from detectors import limits_from
+from streams.cli.options import Number, kafka_options, log_options, page_options
+from streams.cli.output import announce
+from streams.config import Config
 from streams.kafka import KafkaSettings, KafkaUnavailable
 from streams.pages import PageError, PageSettings
 from streams.topics import DEFAULT_APP_ID, TopicsError
@@ -19,8 +20,6 @@ from streams.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from detectors import Limits
 
 DEFAULTS = WorkerSettings()
 DEFAULT_PORT = 9401
@@ -63,7 +62,7 @@ Exit codes:
 @click.option(
     "--commit-interval",
     default=DEFAULTS.commit_interval,
-    type=click.FloatRange(0.01, 60),
+    type=Number(0.01, 60),
     help="Seconds between commits of a partition; alerts are committed at once.",
 )
 @click.option(
@@ -75,13 +74,13 @@ Exit codes:
 @click.option(
     "--session-timeout",
     default=DEFAULTS.session_timeout,
-    type=click.FloatRange(1, 1800),
+    type=Number(1, 1800),
     help="Seconds after which the group gives up a worker that shows no sign of life.",
 )
 @click.option(
     "--away-timeout",
     default=DEFAULTS.away_timeout,
-    type=click.FloatRange(1, 900),
+    type=Number(1, 900),
     help="Seconds that the brokers may be away from a commit before the worker gives up.",
 )
 @page_options(DEFAULT_PORT)
@@ -112,20 +111,13 @@ def worker(
         live_sessions=live_sessions,
         session_timeout=session_timeout,
         away_timeout=away_timeout,
-        limits=_limits(config or Config()),
+        limits=limits_from((config or Config()).layers),
     )
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(run(settings, pages, click.echo))
+            return runner.run(run(settings, pages, announce))
     except (KafkaUnavailable, TopicsError, PageError) as problem:
         raise click.ClickException(str(problem)) from problem
-
-
-def _limits(config: Config) -> Limits:
-    try:
-        return limits_from([(f"file:{config.path}", config.limits)])
-    except InvalidLimits as problem:
-        raise click.UsageError(f"table [{LIMITS_TABLE}]: {problem}") from problem
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -159,7 +159,7 @@ class Builder:
         for entry, at in zip(self.entries, _times(self.entries), strict=True):
             if isinstance(entry, Call):
                 if entry.call_id is not None and ids[entry.call_id] > 1:  # no identifier: calls that share one
-                    entry.call_id = None  # would be taken for one call
+                    entry.call_id = None  # may be taken for one call
                 name = f"#{position}" if entry.call_id is None else f"/{entry.call_id}"
                 events.append(self._tool_call(entry, identifier(self.session_id + name), at))
                 position += 1

@@ -42,7 +42,8 @@ PORT_TRIES = 5
 """How often a port that was picked here may turn out to be taken by somebody else in the meantime."""
 
 FAILURES = re.compile(
-    r"^(?:Caused by: |Error: |Terminating due to |Exception in .*?: |\S+ (?:ERROR|FATAL) )(.*)$",
+    r"^(?:Caused by: |Error: |Error occurred during initialization of VM\n|Terminating due to |Exception in .*?: "
+    r"|\S+ (?:ERROR|FATAL) )(.*)$",
     re.MULTILINE,
 )
 """Lines of Java's and Kafka's logs that say why."""

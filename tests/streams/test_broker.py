@@ -267,7 +267,7 @@ def test_fetched_jar_that_differs_from_its_sum_is_not_kept(tmp_path: Path) -> No
     [
         (["--host", "::"], "::: clients are told this address and cannot connect to it; "),
         (["--host", "192.0.2.1"], "192.0.2.1: no address of this machine "),
-        (["--ephemeral", "--heap", "2m"], "the broker did not start: java.lang.OutOfMemoryError"),
+        (["--ephemeral", "--heap", "9999999g"], "the broker did not start: Could not reserve enough space "),
         (["--data", "/proc/none"], "/proc/none: cannot keep data there "),
         (["--cache", "/proc/none"], "/proc/none: cannot keep jars there "),
     ],
@@ -286,9 +286,32 @@ def test_what_cannot_work_is_told_in_a_line(
 def test_failed_start_names_a_log_that_exists(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The log that the message names can be read afterwards, even when the data were to be thrown away."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    _, errors = refused("--ephemeral", "--port", "0", "--heap", "2m")
+    _, errors = refused("--ephemeral", "--port", "0", "--heap", "9999999g")
     log = Path(errors.rpartition("its log: ")[2].strip())
-    assert "OutOfMemoryError" in log.read_text()
+    assert "Could not reserve enough space" in log.read_text()
+
+
+@pytest.mark.parametrize(("heap", "words"), [("1k", "Too small maximum heap"), ("2m", "java.lang.OutOfMemoryError")])
+def test_javas_own_words_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, heap: str, words: str) -> None:
+    """Whether Java fails before it runs Kafka or within, the message has its reason."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(BrokerError, match=f"^the broker did not start: {words}"):
+        KafkaBroker(heap=heap).start()
+
+
+def test_the_smallest_heap_is_enough(run: Callable[..., Command]) -> None:
+    """A broker starts with the least that is taken."""
+    assert listens(run("--ephemeral", "--port", "0", "--heap", "64m").bootstrap)
+
+
+@pytest.mark.parametrize(
+    "heap", ["1k", "2m", "63m", "65535k", "0g", "lots", "64", "64mb", "-64m", "1.5g", "64\u212a", ""]
+)
+def test_heaps_that_cannot_be_are_wrong_use(heap: str) -> None:
+    """A size that Java does not know, or too small for a broker, ends with 2 before anything is started."""
+    code, errors = refused("--ephemeral", "--port", "0", f"--heap={heap}")
+    assert code == 2
+    assert "Invalid value for '--heap': " in errors
 
 
 def test_wrong_use_ends_with_2() -> None:

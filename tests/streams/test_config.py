@@ -8,15 +8,17 @@ import subprocess
 import sys
 import time
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import click
 import pytest
+from aiokafka.conn import collect_hosts
 from click.testing import CliRunner, Result
 
 from streams import cli
-from streams.cli.options import SharedOption, shared
-from streams.config import SHARED_KEYS, Config
+from streams.cli.options import Brokers, Number, SharedOption, shared
+from streams.config import SHARED_KEYS, Config, flag
+from streams.kafka import KafkaSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,11 +26,39 @@ if TYPE_CHECKING:
 
 COMMAND = [sys.executable, "-m", "traction"]
 
+PATHS = {"replay": ["--to-kafka", "recordings"]}
+"""What a command cannot do without."""
+
+
+def leaves(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """Give the commands that do something, with their names as they are typed."""
+    if isinstance(command, click.Group):
+        for inner_name, subcommand in command.commands.items():
+            yield from leaves(f"{name} {inner_name}", subcommand)
+    else:
+        yield name, command
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """Give all commands that do something."""
+    for name in cli.COMMANDS:
+        command = cli.traction.get_command(click.Context(cli.traction), name)
+        assert command is not None
+        yield from leaves(name, command)
+
+
+def is_number(option: click.Parameter) -> TypeGuard[click.Option]:
+    """Tell whether an option takes a number that need not be whole."""
+    return isinstance(option, click.Option) and isinstance(option.type, click.types.FloatParamType)
+
+
+LEAVES = list(every_command())
+
 
 @click.group(invoke_without_command=True)
-@shared("--bootstrap", "Where.", default="default:1")
+@shared("--bootstrap", "Where.", default="default:1", type=Brokers())
 @click.option("--port", type=click.IntRange(0, 65535), default=1)
-@click.option("--wait", "seconds", type=float, default=0.0)
+@click.option("--wait", "seconds", type=Number(0), default=0.0)
 @click.option("--loud/--quiet")
 @click.option("--kind", type=click.Choice(["red", "green"]), default="red")
 @click.option("--topic-name", "topics", multiple=True)
@@ -40,7 +70,7 @@ def probe(ctx: click.Context, /, **settings: object) -> None:
 
 
 @probe.command()
-@shared("--bootstrap", "Where.", default="default:1")
+@shared("--bootstrap", "Where.", default="default:1", type=Brokers())
 @click.option("--partitions", type=int, default=1)
 @click.pass_obj
 def inner(config: Config, /, **settings: object) -> None:
@@ -88,8 +118,8 @@ def test_each_source_wins_over_the_next(run: Callable[..., Result]) -> None:
 
 def test_a_subcommand_has_its_own_table(run: Callable[..., Result]) -> None:
     """`[probe.inner]` sets what `probe inner` takes; the shared table reaches it too; limits are handed on."""
-    toml = '[traction]\nbootstrap = "b:1"\n[probe.inner]\npartitions = 7\n[limits]\nanything = 3\n'
-    assert settings(run(toml, "inner")) == {"bootstrap": "b:1", "partitions": 7, "limits": {"anything": 3}}
+    toml = '[traction]\nbootstrap = "b:1"\n[probe.inner]\npartitions = 7\n[limits]\n"identical.warn" = 3\n'
+    assert settings(run(toml, "inner")) == {"bootstrap": "b:1", "partitions": 7, "limits": {"identical.warn": 3}}
     variable = {"TRACTION_PROBE_INNER_PARTITIONS": "8"}
     assert settings(run(toml, "inner", environment=variable))["partitions"] == 8
 
@@ -131,6 +161,12 @@ def test_variables_are_named_after_flags(run: Callable[..., Result]) -> None:
         ("[probe]\ninner = 1", "table [probe] has `inner` as a value; make it a table, [probe.inner]"),
         ("[probe.inner]\nport = 1", "table [probe.inner] has no key `port`; "),
         ("[probe", "is not TOML: "),
+        ("[probe]\nwait = nan", "table [probe] has a wrong `wait`; nan is no finite number."),
+        ('[probe]\nbootstrap = "b"', "table [probe] has a wrong `bootstrap`; 'b' is not host:port; "),
+        ('[traction]\nbootstrap = "b"', "table [traction] has a wrong `bootstrap`; 'b' is not host:port; "),
+        ("[limits.identical]\nwran = 2", "table [limits]: there is no limit 'identical.wran'"),
+        ('[limits]\nidentical.warn = "two"', "table [limits]: identical.warn: "),
+        ("[limits.identical]\nwarn = 9\nterminate = 8", "table [limits]: "),
     ],
 )
 def test_mistakes_in_the_file_are_named(run: Callable[..., Result], tmp_path: Path, toml: str, words: str) -> None:
@@ -141,9 +177,131 @@ def test_mistakes_in_the_file_are_named(run: Callable[..., Result], tmp_path: Pa
     assert result.stderr.startswith(f"Error: {tmp_path / 'traction.toml'}: {words}"), result.stderr
 
 
-def test_other_commands_mistakes_do_not_stop_this_one(run: Callable[..., Result]) -> None:
-    """Only the table of the command that is run is checked in full: checking all would import all of them."""
-    assert settings(run("[worker]\nno_such_key = 1\n[probe]\nport = 2"))["port"] == 2
+@pytest.mark.parametrize(
+    ("table", "toml", "words"),
+    [
+        *((name.replace(" ", "."), "no_such_key = 1", "has no key `no_such_key`; ") for name, _ in LEAVES),
+        ("worker", "commit_interval = nan", "has a wrong `commit_interval`; "),
+        ("worker", 'bootstrap = "b"', "has a wrong `bootstrap`; "),
+        ("broker", "port = true", "wants an integer for `port`, "),
+        ("broker", 'heap = "1k"', "has a wrong `heap`; "),
+        ("topics.create", "partitions = 0", "has a wrong `partitions`; "),
+    ],
+)
+def test_mistakes_in_other_commands_tables_are_named(
+    run: Callable[..., Result], tmp_path: Path, table: str, toml: str, words: str
+) -> None:
+    """A file is checked as a whole, whatever command is run: what is wrong in it is not found when it is needed."""
+    result = run(f"[{table}]\n{toml}\n")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"Error: {tmp_path / 'traction.toml'}: table [{table}] {words}"), result.stderr
+
+
+def test_files_of_other_commands_may_be_elsewhere(run: Callable[..., Result], tmp_path: Path) -> None:
+    """Machines may share a settings file: what a command does not read need not be there."""
+    toml = f"""
+[worker]
+ssl_cafile = "{tmp_path / "nowhere"}"
+[topics.create]
+partitions = 3
+ssl_cafile = "{tmp_path / "nowhere"}"
+[probe]
+port = 2
+"""
+    assert settings(run(toml))["port"] == 2
+    result = CliRunner().invoke(cli.traction, ["--config", str(tmp_path / "traction.toml"), "topics", "list"])
+    assert result.exit_code == 2
+    assert "table [topics.create] has a wrong `ssl_cafile`" in result.stderr
+
+
+def test_only_commands_with_tables_are_imported(tmp_path: Path) -> None:
+    """A settings file does not make a small command load what it does not need."""
+    (tmp_path / "traction.toml").write_text("[topics.create]\npartitions = 3\n")
+    code = "import sys, streams.cli\ntry:\n streams.cli.main()\nfinally:\n print(sorted(sys.modules), file=sys.stderr)"
+    command = [sys.executable, "-c", code, "--config", str(tmp_path / "traction.toml"), "broker", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    loaded = set(json.loads(done.stderr.replace("'", '"')))
+    assert {"streams.cli.topics", "streams.cli.broker"} <= loaded
+    assert not {"faust", "streams.cli.worker", "streams.cli.escalate"} & loaded
+
+
+NUMBERS = [(name, option) for name, command in LEAVES for option in command.params if is_number(option)]
+NO_NUMBERS = ["nan", "NaN", "-nan", "inf", "-inf", "Infinity", "1e999"]
+
+
+def variable(name: str, option: click.Option) -> str:
+    """Name an option's variable in the environment."""
+    return f"TRACTION_{name} {flag(option)}".upper().replace(" ", "_")
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS)
+@pytest.mark.parametrize(("name", "option"), NUMBERS, ids=[f"{name} {option.opts[0]}" for name, option in NUMBERS])
+def test_what_is_no_finite_number_is_refused(tmp_path: Path, name: str, option: click.Option, number: str) -> None:
+    """Of every command, by flag, variable and file: wrong use that names the option, never a time that nothing ends."""
+    for arguments, environment in ([f"{option.opts[0]}={number}"], {}), ([], {variable(name, option): number}):
+        result = CliRunner().invoke(cli.traction, [*name.split(), *arguments, *PATHS.get(name, [])], env=environment)
+        assert result.exit_code == 2
+        assert f"Invalid value for '{option.opts[0]}': " in result.stderr
+        assert "no finite number" in result.stderr or "not in the range" in result.stderr
+    file = tmp_path / "traction.toml"
+    toml = {"-nan": "-nan", "1e999": "1e999"}.get(number, number.lower().replace("infinity", "inf"))
+    file.write_text(f"[{name.replace(' ', '.')}]\n{flag(option)} = {toml}\n")
+    result = CliRunner().invoke(cli.traction, ["--config", str(file), *name.split(), *PATHS.get(name, [])])
+    assert result.exit_code == 2
+    assert f"{file}: table [{name.replace(' ', '.')}] has a wrong `{flag(option)}`; " in result.stderr
+
+
+def test_every_number_is_of_the_type_that_refuses_these() -> None:
+    """A new option cannot bring the other type back."""
+    assert {name for name, _ in NUMBERS} == {"worker", "escalate", "replay", "demo"}
+    assert [(name, option.name) for name, option in NUMBERS if not isinstance(option.type, Number)] == []
+
+
+WITH_KAFKA = [name for name, command in LEAVES if any(option.name == "bootstrap" for option in command.params)]
+
+
+@pytest.mark.parametrize("name", WITH_KAFKA)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:notaport", "127.0.0.1", "kafka", "kafka:", ":9092", "kafka:0", "kafka:65536", "kafka:-1",
+        "kafka:1.5", "kafka:9092:1", "kafka:٩٠٩٢", "kafka: 9092", "PLAINTEXT://kafka:9092", "me@kafka:9092",
+        "::1", "::1:9092", "[::1]", "[::1]:", "[::1]:0", "[kafka]:9092", "[::g]:9092", "::1]:9092", "[::1:9092",
+        "kafka-1:9092,kafka-2", "kafka-1:9092;kafka-2:9092", ",", " ",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(name: str, address: str) -> None:
+    """Of every command, by flag and by variables: wrong use that names the option and shows an address."""
+    arguments = [*name.split(), *PATHS.get(name, [])]
+    for given, environment in (
+        ([f"--bootstrap={address}"], {}),
+        ([], {"TRACTION_BOOTSTRAP": address}),
+        ([], {f"TRACTION_{name.upper().replace(' ', '_')}_BOOTSTRAP": address}),
+    ):
+        result = CliRunner().invoke(cli.traction, [*arguments, *given], env=environment)
+        assert result.exit_code == 2
+        assert "Invalid value for '--bootstrap': " in result.stderr
+        assert "for example kafka-1:9092" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:1",
+        "kafka_1.internal:65535",
+        "[::1]:9092",
+        "[fe80::1%eth0]:9092",
+        "a:1,b:2",
+        "a:1,[::1]:2,",
+        " a:1 , b:2",
+    ],
+)
+def test_addresses_are_taken(run: Callable[..., Result], address: str) -> None:
+    """One or several, by name or by number, with room around the commas; the client can take them apart."""
+    hosts = [host for host in address.replace(" ", "").split(",") if host]
+    assert settings(run(None, "--bootstrap", address))["bootstrap"] == ",".join(hosts)
+    assert len(collect_hosts(KafkaSettings(bootstrap=address).hosts)) == len(hosts)
 
 
 @pytest.mark.parametrize(

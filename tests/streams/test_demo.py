@@ -141,6 +141,16 @@ def test_a_part_that_dies_is_named_with_its_last_words(show, part):
     assert show.left_behind() == []
 
 
+@pytest.mark.parametrize("words", ["listens on", "#2 "])
+def test_a_reader_that_goes_away_ends_it(show, words):
+    """With `| head` everything is stopped, without a word, and the code is that of a closed pipe."""
+    show.until(words)
+    assert show.process.stdout is not None
+    show.process.stdout.close()
+    assert show.process.wait(60) == 141
+    assert show.left_behind() == []
+
+
 def test_a_killed_demo_takes_its_processes_along(show):
     """Even when the demo itself is killed, its processes end."""
     show.until("#2 ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from streams.topics import (
     check_topics,
     create_topics,
     find_topics,
+    missing_topics,
     plan,
     unequal_partitions,
 )
@@ -100,6 +102,16 @@ async def test_replication_beyond_the_brokers_is_told_in_words(kafka: KafkaSetti
         await create_topics(kafka, partitions=1, replication=100, app_id=app_id)
     assert len(problem.value.problems) == len(contract.TOPICS) + 1
     assert "replication" in problem.value.problems[0].lower()
+
+
+@pytest.mark.parametrize("prefix", ["", "a b", "$(x)'\"", "*;"])
+@pytest.mark.parametrize("app", ["", "a b", "$(x)'\"", "*;"])
+def test_the_command_that_is_given_can_be_pasted(prefix: str, app: str) -> None:
+    """A shell hands on each value as it is, empty ones too."""
+    (said,) = missing_topics(KafkaSettings(bootstrap="a:1, b:2", prefix=prefix), ["t"], app)
+    command = shlex.split(said.partition("Create what is missing: ")[2])
+    wanted = ["--bootstrap", "a:1, b:2", "--prefix", prefix, "--app-id", app]
+    assert command == ["traction", "topics", "create", *wanted]
 
 
 async def test_a_process_does_not_start_on_missing_topics(kafka: KafkaSettings, app_id: str) -> None:
