@@ -3,7 +3,15 @@
 A fenced producer has lost its partition: whoever hears this must stop writing and end.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from aiokafka import errors
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterable
 
 PRODUCER_FENCED_CODE = 90
 """PRODUCER_FENCED in the error codes of the Kafka protocol: answered to requests of an earlier epoch."""
@@ -28,12 +36,22 @@ _FENCED = (
 )
 
 
-def fenced(problem: BaseException) -> bool:
+def fenced(problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()) -> bool:
     """Tell whether a failed transaction means that somebody else holds the transactional id now.
 
-    The word may be the cause of another error: aiokafka wraps what it does not expect.
+    The word may be the cause of another error: aiokafka wraps what it does not expect. Or it is only in what became of
+    records sent before: aiokafka then refuses to send more, without saying why.
+
+    Args:
+        problem: how the transaction failed.
+        sent: what was to tell of the records sent in it.
     """
-    cause: BaseException | None = problem
+    failures = [future.exception() for future in sent if future.done() and not future.cancelled()]
+    return any(_says_fenced(failure) for failure in (problem, *failures))
+
+
+def _says_fenced(problem: BaseException | None) -> bool:
+    cause = problem
     while cause is not None:
         if isinstance(cause, _FENCED):
             return True

@@ -18,6 +18,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.helpers import create_ssl_context
 
 from schemas.topics import DEFAULT_PREFIX, Topic
+from streams.fetching import UnreadableBatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,14 +37,14 @@ MAX_INPUT_BYTES = 12 * 2**20
 call carries whole results, some of 10 MB; with the 1 MiB of the brokers' default the long ones would not get in."""
 
 MAX_DEAD_LETTER_BYTES = 32 * 2**20
-"""The same for dead letters, which are written uncompressed with more headers. Every input that came uncompressed fits,
+"""The same for dead letters, which are written uncompressed with more headers. Every value that came uncompressed fits,
 and a broker with a small heap can still take it; what was compressed more than that is kept in part."""
 
 Client = TypeVar("Client", bound=Any)
 
 
 class KafkaUnavailable(Exception):
-    """The brokers cannot be reached or refuse us: the message says which, why as far as known, and what to do."""
+    """The brokers cannot be reached, refuse us, or give what cannot be read: the message says which and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,9 @@ async def running(client: Client, settings: KafkaSettings) -> AsyncIterator[Clie
 
 
 def unavailable(settings: KafkaSettings, problem: Exception) -> KafkaUnavailable:
-    """Say in words that the brokers cannot be used, and what to look at."""
+    """Say in words that the brokers cannot be used, or what they gave, and what to look at."""
+    if isinstance(problem, UnreadableBatch):
+        return KafkaUnavailable(str(problem))
     login = f", logging in as {settings.username} with {settings.sasl_mechanism}" if settings.sasl else ""
     return KafkaUnavailable(
         f"Kafka at {', '.join(settings.hosts)} cannot be used ({settings.security_protocol}{login}): "

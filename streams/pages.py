@@ -224,8 +224,10 @@ class Pages:
     async def _metrics(self, request: web.Request) -> web.Response:
         token = self._settings.token
         if token is not None:
-            sent = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-            if not hmac.compare_digest(sent, f"Bearer {token}".encode()):
+            # The scheme's name may be written in any case (RFC 9110, section 11.1).
+            scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+            given = sent.strip().encode("utf-8", "surrogateescape")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(given, token.encode()):
                 return web.Response(
                     status=HTTPStatus.UNAUTHORIZED,
                     headers={"WWW-Authenticate": 'Bearer realm="metrics"'},

@@ -158,9 +158,9 @@ class Wire:
         """Write one record to a topic of the contract as it is."""
         return await self.put(self.settings.topic(topic), value, key=key, **fields)
 
-    async def put(self, topic: str, value: bytes | None, **fields: Any) -> Any:
+    async def put(self, topic: str, value: bytes | None, *, compression_type: str | None = None, **fields: Any) -> Any:
         """Write one record to any topic."""
-        async with running(producer(self.settings), self.settings) as client:
+        async with running(producer(self.settings, compression_type=compression_type), self.settings) as client:
             return await client.send_and_wait(topic, value, **fields)
 
     async def records(self, topic: str, *, level: str = "read_committed") -> list[ConsumerRecord]:

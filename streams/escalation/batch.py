@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from schemas import topics
 from schemas.decode import decode
-from schemas.encode import dead_letter_headers, encode, headers, record_key
+from schemas.encode import encode, headers, record_key
 from schemas.invalid import InvalidEvent
 from schemas.outputs import Alert, Directive, KnownFlapping, Termination
 from streams.escalation.policy import PolicySettings, respond
 from streams.escalation.text import line
-from streams.kafka import MAX_DEAD_LETTER_BYTES
+from streams.received import check_header_names, dead_letter, traceparent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 SOURCE = "/traction/escalation"
 """What outputs give as their CloudEvents source."""
-
-MOST_KEPT = MAX_DEAD_LETTER_BYTES - 2**20
-"""Bytes of an unreadable alert that are kept: what the topic of dead letters takes, less room for key and headers."""
 
 MOST_LOGGED = 120
 """Characters of an id in a log line."""
@@ -108,11 +105,13 @@ def answer(
     for record in records:
         fresh = record.offset >= owner.first
         try:
+            check_header_names(record.headers)
             alert = decode(topics.ALERTS, record.value, record.headers)
         except InvalidEvent as problem:
             if fresh:
                 batch.dead[problem.reason] += 1
-                batch.outputs.append(_dead_letter(record, problem, kafka, group))
+                letter = dead_letter(record, problem, group)
+                batch.outputs.append(Out(kafka.topic(topics.DEAD_LETTERS), letter.key, letter.value, letter.headers))
         else:
             if not isinstance(alert, Alert):
                 raise TypeError(f"the alerts topic decodes to {type(alert).__name__}")
@@ -131,7 +130,7 @@ def answer(
 def _respond(
     batch: Batch, alert: Alert, record: ConsumerRecord, *, policy: PolicySettings, kafka: KafkaSettings, now: datetime
 ) -> None:
-    traceparent = dict(record.headers).get("traceparent")
+    trace = traceparent(record.headers)
     outputs = respond(alert, now, policy)
     for output in outputs:
         batch.outputs.append(
@@ -139,7 +138,7 @@ def _respond(
                 topic=kafka.topic(TOPICS[type(output)]),
                 key=record_key(output),
                 value=encode(output),
-                headers=headers(output, source=SOURCE, traceparent=traceparent),
+                headers=headers(output, source=SOURCE, traceparent=trace),
             )
         )
         if isinstance(output, Directive):
@@ -152,25 +151,3 @@ def _respond(
             )
     if outputs:
         batch.answered.append(record.timestamp / 1000)
-
-
-def _dead_letter(record: ConsumerRecord, problem: InvalidEvent, kafka: KafkaSettings, group: str) -> Out:
-    value = record.value
-    if value is None and record.key is None:
-        value = b""  # aiokafka does not write a record that has neither
-    return Out(
-        topic=kafka.topic(topics.DEAD_LETTERS),
-        key=record.key,
-        value=value and value[:MOST_KEPT],
-        headers=dead_letter_headers(
-            record.headers,
-            topic=record.topic,
-            partition=record.partition,
-            offset=record.offset,
-            timestamp_ms=record.timestamp,
-            group=group,
-            stage=problem.stage,
-            reason=problem.reason,
-            message=str(problem),
-        ),
-    )

@@ -11,7 +11,7 @@ import logging
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaError
 
@@ -35,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 POLL_MS = 250
 """How long a poll waits for alerts, hence how long the end of the process may have to wait for a poll."""
+
+TAKE_PAUSE = 0.02
+"""Seconds between two looks whether all partitions are taken; that takes some tenths of a second."""
 
 HEARTBEAT_MS = 1_000
 """Between two signs of life; also how soon a process learns that it has to share its partitions with a new one."""
@@ -147,13 +150,17 @@ class Escalation:
     async def _turn(self, client: AIOKafkaConsumer) -> None:
         """Poll once and answer what came.
 
-        1. Poll. Nothing awaits between aiokafka's handing over the records and step 2.
+        1. Poll, once all partitions are taken: before, reading may stand anywhere. Nothing awaits between aiokafka's
+           handing over the records and step 2.
         2. Bind each batch to the ownership under which it was fetched; without one it is dropped, and read again by
            whoever takes the partition.
         3. See that reading went on where this owner left it. It never goes back, unless the client found the position
            gone, for example because the topic was made anew.
         4. Answer the partitions side by side.
         """
+        if len(self._ready()) < len(self._ownerships.current()):
+            await asyncio.sleep(TAKE_PAUSE)
+            return
         fetched: Mapping[TopicPartition, list[ConsumerRecord]] = await client.getmany(
             timeout_ms=POLL_MS, max_records=BATCH_RECORDS
         )
@@ -198,16 +205,16 @@ class Escalation:
     async def _commit(self, owner: Owner, batch: Batch) -> None:
         producer = owner.producer
         begun = time.perf_counter()
+        sent: list[asyncio.Future[Any]] = []
         try:
             async with producer.transaction():
-                sent = [
-                    await producer.send(record.topic, key=record.key, value=record.value, headers=record.headers)
-                    for record in batch.outputs
-                ]
+                for out in batch.outputs:
+                    future = await producer.send(out.topic, key=out.key, value=out.value, headers=out.headers)
+                    sent.append(future)  # one by one: those before a failure are asked for its cause
                 await asyncio.gather(*sent)
                 await producer.send_offsets_to_transaction({owner.tp: batch.position}, self._settings.group)
         except KafkaError as problem:
-            if fenced(problem):
+            if fenced(problem, sent):
                 self._metrics.transaction_failures.labels("fenced").inc()
                 raise Fenced(f"{owner.tp.topic}-{owner.tp.partition} was taken over") from problem
             self._metrics.transaction_failures.labels("failed").inc()

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.errors import KafkaError
 
+from streams.fencing import fenced
 from streams.kafka import KafkaSettings, producer
 
 if TYPE_CHECKING:
@@ -113,6 +115,7 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         self._owners: dict[TopicPartition, Owner] = {}
         self._consumer: AIOKafkaConsumer | None = None
         self._failure: BaseException | None = None
+        self._ended = False
         self.assignments = 0
         """How often partitions were assigned; 0 means not yet."""
 
@@ -135,6 +138,8 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         """Begin to take partitions; called by aiokafka after a rebalance."""
+        if self._ended:
+            return  # a rebalance that was under way when we began to leave
         self.assignments += 1
         for tp in assigned:
             client = producer(
@@ -153,7 +158,8 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         await asyncio.gather(*(self._release(owner) for owner in owners.values()))
 
     async def release_all(self) -> None:
-        """Let go of everything at the end."""
+        """Let go of everything at the end, and take nothing more."""
+        self._ended = True
         await self.on_partitions_revoked(())
 
     async def _take(self, owner: Owner) -> None:
@@ -187,7 +193,12 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
             owner.taking.cancel()
             await asyncio.wait([owner.taking])
         async with owner.lock:
-            await owner.producer.stop()
+            try:
+                await owner.producer.stop()
+            except KafkaError as problem:
+                if not fenced(problem):
+                    raise
+                # Somebody else has it already; nothing of ours was under way.
 
 
 def start(tp: TopicPartition, committed: int | None, beginning: int, end: int) -> int:

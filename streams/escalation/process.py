@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
@@ -22,6 +23,7 @@ from streams.topics import check_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
     from streams.escalation.policy import PolicySettings
     from streams.kafka import KafkaSettings
@@ -56,7 +58,7 @@ async def serve(
         tell: is told the ready line, again after every rebalance.
 
     Returns:
-        The exit code: 0 when told to stop, 3 when another process has taken over a partition.
+        The exit code, 0. When another process has taken over a partition, this one ends with 3 and does not come back.
 
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
@@ -86,12 +88,20 @@ async def serve(
             await asyncio.wait({work}, timeout=STOP_SECONDS)
         if not work.done():
             logger.warning("the brokers do not answer; leaving without them, what is not committed will be read again")
-            os._exit(0)  # aiokafka waits for the brokers on every orderly way out
+            _exit(0)  # aiokafka waits for the brokers on every orderly way out
         work.result()
     except Fenced as problem:
         logger.error("%s by another process: this one has written nothing twice and ends", problem)  # noqa: TRY400
-        return EXIT_FENCED
+        _exit(EXIT_FENCED)  # else aiokafka tells once more, with a traceback, of each record that was not written
     finally:
         stopping.cancel()
         await pages.stop()
     return 0
+
+
+def _exit(code: int) -> NoReturn:
+    """End the process without tidying up."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -15,10 +15,10 @@ from aiokafka import TopicPartition
 
 from detectors import UnsupportedState
 from schemas.decode import InvalidEvent, check_key, decode
-from schemas.encode import dead_letter_headers, encode, headers, record_key
+from schemas.encode import encode, headers, record_key
 from schemas.outputs import Position
-from streams.kafka import MAX_DEAD_LETTER_BYTES
 from streams.metrics import EVENT_RESULTS
+from streams.received import check_header_names, dead_letter, traceparent
 from streams.worker.partition import Outgoing
 from streams.worker.records import UnsupportedRecord
 
@@ -39,16 +39,6 @@ if TYPE_CHECKING:
     Observe = Callable[[SessionState, SessionInput, Limits], list[Alert]]
 
 logger = logging.getLogger(__name__)
-
-TRACEPARENT = "traceparent"
-"""Header that ties a record to a trace (W3C Trace Context)."""
-
-MAX_KEPT_BYTES = MAX_DEAD_LETTER_BYTES - 2**20
-"""Bytes of a refused value that are kept: what the topic of dead letters takes, less room for key and headers. Only a
-record that was compressed hundredfold can be longer; of that one the beginning is kept."""
-
-MAX_KEPT_HEADER_BYTES = 2**19
-"""Bytes of headers that are kept; those of a record with more are left out of its dead letter."""
 
 STATE_ERRORS = (MemoryError, UnsupportedRecord, UnsupportedState)
 """What stops the worker, since it is no event's fault: the next one would fail likewise."""
@@ -97,6 +87,7 @@ class Applier:
         for record in records:
             live: Live | None = None
             try:
+                check_header_names(record.headers)
                 event = cast("SessionInput", decode(topic, record.value, record.headers))
                 check_key(topic, event, record.key)
                 live = partition.session(record.key)
@@ -137,22 +128,8 @@ class Applier:
 
     def refuse(self, partition: Partition, record: ConsumerRecord, problem: InvalidEvent) -> None:
         """Have a record written to the dead letters: key, value and headers as they came, and why."""
-        came = record.headers
-        if sum(len(name) + len(value or b"") for name, value in came) > MAX_KEPT_HEADER_BYTES:
-            came = ()
-        reasons = dead_letter_headers(
-            came,
-            topic=record.topic,
-            partition=record.partition,
-            offset=record.offset,
-            timestamp_ms=record.timestamp,
-            group=self._group,
-            stage=problem.stage,
-            reason=problem.reason,
-            message=str(problem),
-        )
-        value = record.value if record.value is None else record.value[:MAX_KEPT_BYTES]
-        partition.put(Outgoing(self._dead_letters, record.key, value, reasons, record.timestamp))
+        letter = dead_letter(record, problem, self._group)
+        partition.put(Outgoing(self._dead_letters, letter.key, letter.value, letter.headers, record.timestamp))
         self._metrics.dead_letters.labels(problem.reason).inc()
         self._metrics.events.labels(record.topic, "dead").inc()
 
@@ -185,12 +162,11 @@ class Applier:
         position = Position(topic=record.topic, partition=record.partition, offset=record.offset)
         evidence = msgspec.structs.replace(found.evidence, position=position)
         alert = msgspec.structs.replace(found, evidence=evidence, muted=muted or found.muted)
-        trace = next((value for name, value in record.headers if name == TRACEPARENT), None)
         return Outgoing(
             self._alerts,
             record_key(alert),
             encode(alert),
-            headers(alert, source=self._source, traceparent=trace),
+            headers(alert, source=self._source, traceparent=traceparent(record.headers)),
             record.timestamp,
         )
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streams.fencing import fenced
 from streams.worker.faults import EXIT_LOST
@@ -72,31 +72,34 @@ class Committer:
     async def commit(self) -> None:
         """Commit what was applied since the last time; comes back when it is committed."""
         async with self._lock:  # 1. One transaction at a time.
-            began = time.monotonic()
+            began, sent = time.monotonic(), list["asyncio.Future[Any]"]()
             try:
                 # 2. Snapshot before the first await: state and offsets agree, later batches go into the next one.
                 taken = self._partition.snapshot()
                 if taken is None:
                     return
                 async with asyncio.timeout(self._settings.away_timeout):
-                    await self._write(taken)
+                    await self._write(taken, sent)
                 # 8. What was committed is what recovery would give: the table may have it.
                 self._partition.settle(taken)
                 self._partition.trim(self._live_limit())
                 self._measure(taken, began)
             except Exception as problem:  # noqa: BLE001 - the process ends with it
-                self._lose(problem)
+                self._lose(problem, sent)
 
-    async def _write(self, taken: Snapshot) -> None:
+    async def _write(self, taken: Snapshot, sent: list[asyncio.Future[Any]]) -> None:
         producer, number = self._producer, self._partition.number
         # 3. Begin. (Not by `async with`: that would wait for an abort when we are fenced or the brokers are gone.)
         await producer.begin_transaction()
-        # 4. Send everything; the changelog has one partition for each of ours.
+        # 4. Send everything; the changelog has one partition for each of ours. Noted one by one: the records before a
+        #    failure are asked for its cause.
         changelog = self._settings.changelog
-        sent = [await producer.send(changelog, key=key, value=value, partition=number) for key, value in taken.sessions]
-        sent += [
-            await producer.send(out.topic, key=out.key, value=out.value, headers=out.headers) for out in taken.outgoing
-        ]
+        for key, value in taken.sessions:
+            future = await producer.send(changelog, key=key, value=value, partition=number)
+            sent.append(future)
+        for out in taken.outgoing:
+            future = await producer.send(out.topic, key=out.key, value=out.value, headers=out.headers)
+            sent.append(future)
         # 5. Wait until the brokers have it.
         await asyncio.gather(*sent)
         # 6. The offsets belong to the same transaction.
@@ -114,9 +117,9 @@ class Committer:
             # A rebalance may cancel this task; a commit that has begun is seen through.
             await asyncio.shield(self.commit())
 
-    def _lose(self, problem: Exception) -> NoReturn:
+    def _lose(self, problem: Exception, sent: list[asyncio.Future[Any]]) -> NoReturn:
         number = self._partition.number
-        if fenced(problem):
+        if fenced(problem, sent):
             self._metrics.transaction_failures.labels("fenced").inc()
             self._abandon(
                 EXIT_LOST,

@@ -11,7 +11,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from streams.worker.faults import EXIT_GAP
+from streams.worker.faults import EXIT_FAILED, EXIT_GAP
 from streams.worker.ownership import EXTRA_OWNER
 from streams.worker.positions import Meaning, meaning
 from streams.worker.settings import MAX_QUEUED_BYTES, MAX_QUEUED_RECORDS, MAX_UNCOMMITTED_RECORDS, SLICE_RECORDS
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiokafka.structs import ConsumerRecord
 
     from schemas.topics import Topic
+    from streams.fetching import UnreadableBatch
     from streams.metrics import WorkerMetrics
     from streams.worker.apply import Applier
     from streams.worker.overrides import OverridesFollower
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     from streams.worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
+
+LAST_PAUSE = 0.02
+"""Seconds between two looks whether all that waits is applied, when the process must end."""
+
+LAST_LOOKS = 250
+"""How often is looked: 5 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,19 @@ class Engine:
             if position != partition.positions.get(tp):
                 partition.advance(tp, position, 0, -1)
 
+    async def give_up(self, problem: UnreadableBatch) -> NoReturn:
+        """End the process since a partition cannot be read on; what was fetched before is applied and committed first.
+
+        Args:
+            problem: which partition, and what to do.
+        """
+        for _ in range(LAST_LOOKS):
+            if not any(partition.queued_records for partition in self.ownerships.current.values()):
+                break
+            await asyncio.sleep(LAST_PAUSE)
+        await self.ownerships.release()
+        self._abandon(EXIT_FAILED, str(problem))
+
     async def _mend(self, partition: Partition, fetched: Fetched, log: Bounds) -> None:
         tp, expected = fetched.tp, partition.positions[fetched.tp]
         found = meaning(expected, fetched.start, *await log.bounds(tp))
@@ -166,6 +186,11 @@ class Engine:
             records = [record for record in records if record.offset >= expected]
         if records:
             self._metrics.batch_records.observe(len(records))
+            if tp in partition.fresh:
+                # Brokers forget what was committed of a topic that is deleted; the sessions do not.
+                partition.fresh.remove(tp)
+                if partition.begins_again(topic.name, records[0].offset, records[0].timestamp):
+                    self._applier.note_anew(tp)
         for begin in range(0, len(records), SLICE_RECORDS):
             while partition.uncommitted >= MAX_UNCOMMITTED_RECORDS and not partition.ended:
                 partition.room.clear()

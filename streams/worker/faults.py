@@ -13,6 +13,9 @@ from typing import NoReturn
 
 logger = logging.getLogger(__name__)
 
+EXIT_FAILED = 1
+"""Something failed that starting again may mend; the log says what."""
+
 EXIT_LOST = 3
 """Another worker owns a partition now, or the brokers were away for too long."""
 

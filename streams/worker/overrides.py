@@ -15,6 +15,7 @@ from detectors import InvalidLimits, Limits, limits_from
 from schemas.decode import InvalidEvent, check_key, decode
 from schemas.topics import OVERRIDES
 from streams.kafka import consumer
+from streams.received import check_header_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -188,6 +189,7 @@ class OverridesFollower:
             self._overrides.remove(scope)
             return
         try:
+            check_header_names(record.headers)
             override = cast("Override", decode(OVERRIDES, record.value, record.headers))
             check_key(OVERRIDES, override, record.key)
             self._overrides.put(override)

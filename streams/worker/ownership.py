@@ -131,7 +131,7 @@ class Ownerships:
         #    is a commit marker, or a record that compaction took away, and never comes.
         await asyncio.gather(*map(self._beat, numbers))
         # 3. Now what is committed is final, and the next event follows it.
-        positions = await self._positions(numbers, offsets)
+        positions, fresh = await self._positions(numbers, offsets)
         current = {
             number: Partition(
                 number,
@@ -141,6 +141,8 @@ class Ownerships:
             )
             for number in numbers
         }
+        for partition in current.values():
+            partition.fresh.update(fresh & partition.positions.keys())
         self._committers = {
             number: Committer(
                 partition,
@@ -179,14 +181,17 @@ class Ownerships:
             self._settings.changelog, key=HEARTBEAT_KEY, value=HEARTBEAT_VALUE, partition=number
         )
 
-    async def _positions(self, numbers: list[int], offsets: Offsets) -> dict[TopicPartition, int]:
+    async def _positions(
+        self, numbers: list[int], offsets: Offsets
+    ) -> tuple[dict[TopicPartition, int], set[TopicPartition]]:
+        """Give where reading goes on, and the inputs of which nothing is committed."""
         tps = [TopicPartition(topic, number) for number in numbers for topic in self._settings.inputs]
         if EXTRA_OWNER in numbers:
             tps += self._extra()
         committed = await offsets.committed(tps)
-        fresh = [tp for tp in tps if committed[tp] is None]
+        fresh = {tp for tp in tps if committed[tp] is None}
         beginnings = await offsets.beginnings(fresh) if fresh else {}
-        return {tp: beginnings[tp] if at is None else at for tp, at in committed.items()}
+        return {tp: beginnings[tp] if at is None else at for tp, at in committed.items()}, fresh
 
     def _owner(self, tp: TopicPartition) -> int:
         return tp.partition if tp.topic in self._settings.inputs else EXTRA_OWNER

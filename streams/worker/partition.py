@@ -104,6 +104,8 @@ class Partition:
         self.committed = dict(positions)
         self.applied: dict[TopicPartition, int] = {}
         self.applied_ms: dict[TopicPartition, int] = {}
+        self.fresh: set[TopicPartition] = set()
+        """Inputs of which nothing was committed when this was taken over, and of which nothing was read since."""
         self.ended = False
         self._spoilt = False
         self.queued_records = 0
@@ -144,6 +146,22 @@ class Partition:
             live = Live(decode_state(record.state), record.applied, misrouted, record.state)
         self._live[key] = live
         return live
+
+    def begins_again(self, topic: str, offset: int, timestamp_ms: int) -> bool:
+        """Tell whether a stored session knows of a record as far or further, yet older: then offsets began again.
+
+        Looks at all sessions until one is found: only to be asked where a log begins.
+
+        Args:
+            topic: the input topic's short name.
+            offset: the offset of a record of it.
+            timestamp_ms: its time; the broker stamps inputs, so that times rise with offsets.
+
+        Raises:
+            UnsupportedRecord: a session is stored in a form that this release does not read.
+        """
+        found = (decode_session(stored).applied.get(topic) for stored in self._stored().values())
+        return any(last is not None and last[0] >= offset and last[1] < timestamp_ms for last in found)
 
     def keep(self, key: bytes, live: Live) -> None:
         """Keep a session's state as it is now: the next commit writes it.

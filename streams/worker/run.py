@@ -16,12 +16,13 @@ from prometheus_client import CollectorRegistry
 
 import detectors
 from schemas.topics import ALERTS, DEAD_LETTERS, OVERRIDES, SESSION_INPUTS
+from streams.fetching import UnreadableBatch
 from streams.lag import LagWatch
 from streams.metrics import WorkerMetrics
 from streams.pages import Health, Pages
 from streams.topics import check_topics
 from streams.worker.app import build
-from streams.worker.faults import abandon, end_now
+from streams.worker.faults import EXIT_FAILED, abandon, end_now
 from streams.worker.watch import CONDITIONS, Watch, progress
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ logger = logging.getLogger(__name__)
 
 TOPICS = (*SESSION_INPUTS, OVERRIDES, ALERTS, DEAD_LETTERS)
 """What a worker reads and writes, besides its changelog."""
-
-EXIT_FAILED = 1
 
 COMMIT_SECONDS = 6.0
 """How long the last commits may take at the end."""
@@ -94,8 +93,11 @@ async def run(
         done, _ = await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
         for task in done - {stopping}:
             # Nothing is tidied up: what was not committed is read again.
-            logger.critical("the worker failed", exc_info=task.exception())
-            abandon(EXIT_FAILED, f"the worker failed: {type(task.exception()).__name__}, see above")
+            problem = task.exception()
+            if isinstance(problem, UnreadableBatch):
+                abandon(EXIT_FAILED, str(problem))
+            logger.critical("the worker failed", exc_info=problem)
+            abandon(EXIT_FAILED, f"the worker failed: {type(problem).__name__}, see above")
         await _stop(worker, pages, tasks)
     return 0
 

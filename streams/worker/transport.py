@@ -28,6 +28,7 @@ from aiokafka.errors import ConsumerStoppedError
 from faust.transport.drivers import aiokafka as driver
 from faust.types.tuples import ConsumerMessage
 
+from streams.fetching import UnreadableBatch
 from streams.worker.engine import Fetched
 from streams.worker.store import FAUST_LOGGER
 
@@ -150,7 +151,10 @@ class BatchConsumer(driver.Consumer):
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
         """Fetch, and yield one message per batch of an input, and one per record of a changelog."""
         moves: Any
-        moves, _ = await self._wait_next_records(timeout)
+        try:
+            moves, _ = await self._wait_next_records(timeout)
+        except UnreadableBatch as problem:
+            await self.engine.give_up(problem)
         generation = self.app.consumer_generation_id
         if not moves or self.should_stop:
             return

@@ -140,6 +140,32 @@ async def test_a_topic_made_anew(
     assert sum("made anew" in record.message for record in caplog.records) == 1
 
 
+async def test_a_topic_made_anew_for_other_sessions(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
+    """It is told also when no session that was there before goes on: brokers forget what was committed of it."""
+    name = wire.settings.topic(topics.TOOL_CALLS)
+    first = start()
+    await first.ready(4)
+    await wire.send(tool_call(f"old{number}", 0) for number in range(20))
+    await wire.until_applied()
+    async with running(admin(wire.settings), wire.settings) as client:
+        await client.delete_topics([name])
+        assert await first.exit() == EXIT_LOST
+        await until(lambda: _created(client, name, wire.partitions))
+    second = start()
+    await second.ready(4)
+    await wire.send(tool_call(f"new{number}", 0) for number in range(20))
+    await wire.until_applied()
+    used = {record.partition for record in await wire.inputs(topics.TOOL_CALLS)}
+    assert (await second.metrics())["traction_source_resets_total",] == len(used)
+    assert await second.end() == 0
+    third = start()
+    await third.ready(4)
+    await wire.send(tool_call(f"new{number}", 1) for number in range(20))
+    await wire.until_applied()
+    assert (await third.metrics())["traction_source_resets_total",] == 0
+    assert len(await wire.states()) == 40
+
+
 async def _created(client: object, name: str, partitions: int) -> bool:
     topic = NewTopic(name, partitions, 1, topic_configs={"message.timestamp.type": "LogAppendTime"})
     response = await client.create_topics([topic])  # type: ignore[attr-defined]

@@ -179,18 +179,20 @@ async def test_metrics_are_given_in_the_format_asked_for(registry: CollectorRegi
         await pages.stop()
 
 
-@pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic s3cret"}])
+@pytest.mark.parametrize("sent", [None, "Bearer wrong", "Basic s3cret", "bearer", "Bearer S3CRET", "s3cret"])
 async def test_a_token_keeps_metrics_from_strangers(
-    registry: CollectorRegistry, health: Health, sent: dict[str, str]
+    registry: CollectorRegistry, health: Health, sent: str | None
 ) -> None:
     """Without the token the metrics are refused; the probes, which have none, are answered all the same."""
     pages = Pages(PageSettings(token="s3cret"), registry, health)  # noqa: S106 - of this test
     await pages.start()
     try:
-        status, _, text = await get(f"{pages.url}/metrics", **sent)
+        headers = {} if sent is None else {"Authorization": sent}
+        status, _, text = await get(f"{pages.url}/metrics", **headers)
         assert status == 401
         assert "traction" not in text
-        assert (await get(f"{pages.url}/metrics", Authorization="Bearer s3cret"))[0] == 200
+        for scheme in ("Bearer", "bearer", "BEARER"):
+            assert (await get(f"{pages.url}/metrics", Authorization=f"{scheme} s3cret"))[0] == 200
         assert (await get(f"{pages.url}/healthz"))[0] == 200
     finally:
         await pages.stop()

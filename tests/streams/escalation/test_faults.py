@@ -125,18 +125,22 @@ async def test_a_process_that_was_taken_over_ends_with_3(
     wire: Wire, alert: MakeAlert, start: Callable[..., Process]
 ) -> None:
     """Once somebody else has the partition's transactional id, nothing is written, and the exit code says why."""
-    process = start()
+    process = start("--session-timeout", str(SESSION_SECONDS))
     await process.ready(2)
     for partition in range(2):
         successor = producer(wire.settings, transactional_id=f"{wire.settings.prefix}escalation-{partition}")
         async with running(successor, wire.settings):
             pass
-    await wire.send([alert("t", level="terminate")])
+    await wire.send([alert(f"t{number}", session_id=f"s{number}", level="terminate") for number in range(30)])
     assert await process.exit() == 3
-    assert "taken over" in "\n".join(process.errors)
+    told = [line for line in process.errors if "streams.escalation" in line]
+    assert len(told) == 1
+    assert "taken over" in told[0]
+    assert "Traceback" not in process.log
+    assert process.errors[-1] == told[0], "nothing comes after it"
     assert await wire.outputs(Termination) == []
     await start().ready(2)
-    assert len(await wire.until_outputs(Termination, 1)) == 1
+    assert len(await wire.until_outputs(Termination, 30)) == 30
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from schemas.decode import decode
 from schemas.events import SessionEvent
 from schemas.outputs import Alert
 from streams.kafka import MAX_DEAD_LETTER_BYTES
-from streams.worker import apply
+from streams.received import MAX_KEPT_BYTES
 from tests.kit import BEGIN, outcome, tool_call, traffic, without_position
 from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
 
@@ -54,7 +54,7 @@ def test_the_answers_are_the_detectors(bench: Bench, record: MakeRecord) -> None
 
 def test_an_alert_names_its_event_and_trace(bench: Bench, record: MakeRecord) -> None:
     """Position, key, headers and time of the alert are those of the record that brought it about."""
-    trace = ("traceparent", b"00-1-2-01")
+    trace = ("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
     bench.apply([*map(record, CALLS[:2]), record(CALLS[2], headers=(("x", b"1"), trace))])
     (out,) = outgoing(bench)
     alert = cast("Alert", decode(topics.ALERTS, out.value))
@@ -62,7 +62,7 @@ def test_an_alert_names_its_event_and_trace(bench: Bench, record: MakeRecord) ->
     assert (alert.evidence.position.topic, alert.evidence.position.offset) == (TOOL_CALLS.topic, 2)
     assert (out.topic, out.key, out.appended_ms) == (SETTINGS.alerts, b"s", 1_000_002)
     named = dict(out.headers)
-    assert (named["traceparent"], named["ce_source"]) == (b"00-1-2-01", b"/traction/worker/traction")
+    assert (named["traceparent"], named["ce_source"]) == (trace[1], b"/traction/worker/traction")
 
 
 def test_results_are_counted(bench: Bench, record: MakeRecord) -> None:
@@ -193,6 +193,6 @@ def test_a_dead_letter_fits_its_topic(bench: Bench, huge: ConsumerRecord) -> Non
     bench.apply([huge])
     (out,) = outgoing(bench)
     assert out.value is not None
-    assert len(out.value) == apply.MAX_KEPT_BYTES
+    assert len(out.value) == MAX_KEPT_BYTES
     size = len(out.value) + sum(len(name) + len(value or b"") for name, value in out.headers)
     assert size < MAX_DEAD_LETTER_BYTES

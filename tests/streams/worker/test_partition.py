@@ -108,3 +108,16 @@ def test_a_session_not_seen_before(bench: Bench) -> None:
     """It begins empty, and asking for it changes nothing."""
     assert bench.partition.session(b"new").state == SessionState()
     assert bench.partition.snapshot() is None
+
+
+def test_where_offsets_began_again(bench: Bench, record: MakeRecord) -> None:
+    """Older records at the same offset or later tell it; what was read already, and is read once more, does not."""
+    bench.apply([record(tool_call("s", 0), offset=5, timestamp=1_000)])
+    bench.commit()
+    partition = bench.own()
+    assert partition.begins_again("tool-calls", 0, 2_000)
+    assert partition.begins_again("tool-calls", 5, 1_001)
+    assert not partition.begins_again("tool-calls", 5, 1_000)
+    assert not partition.begins_again("tool-calls", 0, 900)
+    assert not partition.begins_again("tool-calls", 6, 2_000)
+    assert not partition.begins_again("reviews", 0, 2_000)
