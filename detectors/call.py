@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from detectors.canonical import canonical_arguments, digest
-from detectors.excerpt import call_excerpt
+from detectors.canonical import canonical_arguments, digest, opened
+from detectors.excerpt import call_excerpt, cut
 from detectors.facts import Call, Mark
 from detectors.failure import read_failure, speaks_of_outage
 from detectors.limits import Limits
@@ -13,7 +13,7 @@ from detectors.masks import mask_result, text_of
 from detectors.tools import asks_to_poll, changes_files, command_of, plain_name, program_of, waits
 from schemas.events import ToolCall
 
-_NAME_CHARS = 64
+_NAME_BYTES = 64
 _WORD_CHARS = 60  # of an acknowledgement; what shows the page is longer
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
 
@@ -22,7 +22,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     """Return the facts of a tool call; ``mark`` is what the session had spent up to it, the call included."""
     tools = limits.tools
     name = plain_name(event.tool)
-    arguments = None if event.arguments is UNSET else event.arguments
+    arguments = None if event.arguments is UNSET else opened(event.arguments)
     action = _action(event, name, arguments, limits)
     result = None if event.result is UNSET else event.result
     recorded = (result is not None or event.result_digest is not None) and not _is_mere_word(name, result, limits)
@@ -36,11 +36,12 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
         seq=mark.calls - 1,
         event_id=event.event_id,
         mark=mark,
-        tool=name[:_NAME_CHARS],
-        program=(program_of(command) or name)[:_NAME_CHARS],
+        tool=cut(name, _NAME_BYTES),
+        program=cut(program_of(command) or name, _NAME_BYTES),
         action=action,
         key=key if action else 0,
         recorded=recorded,
+        ok=event.status == "ok",
         batch=digest("batch", event.batch_id) if event.batch_id else 0,
         executes=executes,
         edits=tools.edits(name) or (executes and changes_files(command)),

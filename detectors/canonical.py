@@ -10,6 +10,9 @@ from typing import Any
 
 import orjson
 
+from schemas.invalid import InvalidEvent
+from schemas.values import settle
+
 _MAX_EXACT_FLOAT = 2**53
 _MAX_INT = 2**63 - 1
 
@@ -32,6 +35,16 @@ def canonical_arguments(arguments: Any, labels: Collection[str] = ()) -> bytes:
     if isinstance(arguments, dict) and labels:
         arguments = {key: value for key, value in arguments.items() if key not in labels} or arguments
     return orjson.dumps(_canonical(arguments), option=orjson.OPT_SORT_KEYS)
+
+
+def opened(value: Any) -> Any:
+    """Return the object that a text is the JSON of, as on OpenAI's wire; any other value, or deeper ones, as it is."""
+    if not isinstance(value, str) or value[:1] not in {"{", "["} or value[-1:] not in {"}", "]"}:
+        return value
+    try:
+        return settle(orjson.loads(value), "arguments")
+    except (orjson.JSONDecodeError, InvalidEvent):
+        return value
 
 
 def _canonical(value: Any) -> Any:

@@ -16,10 +16,10 @@ from detectors.facts import Call
 from detectors.findings import Finding
 from detectors.guidance import guidance
 from detectors.limits import Limits
-from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS, Loop, SessionState
+from detectors.state import DISMISSED, MAX_LOOP_ALERTS, MAX_LOOPS, TERMINATED, Loop, SessionState
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
-NOTICE, WARN, TERMINATE = 1, 2, 3
+WARN = 2
 TOKENS_PER_CALL = 1_000
 """Estimate of what a needless call costs where no usage was sent (analysis-loop guide)."""
 
@@ -32,20 +32,19 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
 
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
-    alerts = []
     ranked = sorted(findings, key=lambda finding: (finding.level != "terminate", finding.weak))
-    kinds: dict[int, set[str]] = {}
-    for finding in ranked:
-        kinds.setdefault(_loop(state, finding, call).fingerprint, set()).add(finding.detector)
-    for finding in ranked:
-        loop = _loop(state, finding, call)
-        level = _due(loop, finding, corroborated=len(kinds[loop.fingerprint]) > 1, limits=limits)
-        loop.last_seq, loop.last_ms = call.seq, call.mark.at_ms
+    named = [(finding, _loop(state, finding, call)) for finding in ranked]
+    alerts: dict[int, Alert] = {}
+    for finding, loop in named:
+        detectors = {other.detector for other, same in named if same is loop}
+        level = _due(loop, finding, corroborated=len(detectors) > 1)
+        loop.last_seq = call.seq
         if finding.detector == loop.detector:
             loop.count = max(loop.count, float(finding.count))
-        if level is not None:
-            alerts.append(_alert(state, loop, finding, level, call=call, limits=limits))
-    return [*_recoveries(state, call, limits), *alerts]
+        if level is not None and id(loop) not in alerts:
+            _escalate(loop, finding, level, limits)
+            alerts[id(loop)] = _alert(state, loop, finding, level, call=call, limits=limits)
+    return [*_recoveries(state, call, limits), *alerts.values()]
 
 
 def dismiss(state: SessionState, alert_id: str) -> None:
@@ -53,7 +52,7 @@ def dismiss(state: SessionState, alert_id: str) -> None:
     wanted = digest("alert", alert_id)
     for loop in state.loops:
         if wanted in loop.alerts:
-            loop.level = TERMINATE
+            loop.level = DISMISSED
 
 
 def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
@@ -76,12 +75,13 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     loop = Loop(
         fingerprint=finding.fingerprint,
         detector=finding.detector,
+        limit=_kind(finding),
         members=list(finding.members[:MAX_MEMBERS]),
         level=0,
         count=float(finding.count),
         next_warn=0.0,
         last_seq=call.seq,
-        last_ms=call.mark.at_ms,
+        alerted_ms=call.mark.at_ms,
         since_ms=finding.since_ms,
         mark=finding.mark,
     )
@@ -89,20 +89,29 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     return loop
 
 
-def _due(loop: Loop, finding: Finding, *, corroborated: bool, limits: Limits) -> Level | None:
+def _due(loop: Loop, finding: Finding, *, corroborated: bool) -> Level | None:
     """Return the level to alert now, None when everything was said."""
-    if loop.level >= TERMINATE:
+    if loop.level >= TERMINATED:
         return None
     if loop.level < WARN:
-        loop.level, loop.next_warn = WARN, finding.count * limits.decision.repeat_factor
         return "warn"
     if finding.level == "terminate" and (corroborated or not finding.weak):
-        loop.level = TERMINATE
         return "terminate"
-    if finding.detector == loop.detector and finding.count >= loop.next_warn:
+    return "warn" if _kind(finding) == loop.limit and finding.count >= loop.next_warn else None
+
+
+def _escalate(loop: Loop, finding: Finding, level: Level, limits: Limits) -> None:
+    """Note that a loop is alerted at this level."""
+    if level == "terminate":
+        loop.level = TERMINATED
+    else:
+        loop.level, loop.limit = WARN, _kind(finding)
         loop.next_warn = finding.count * limits.decision.repeat_factor
-        return "warn"
-    return None
+
+
+def _kind(finding: Finding) -> str:
+    """Return the limit's name without its level: counts against different limits do not compare."""
+    return finding.limit.removesuffix("warn").removesuffix("terminate")
 
 
 def _recoveries(state: SessionState, call: Call, limits: Limits) -> list[Alert]:
@@ -127,7 +136,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
         count=finding.count,
         limits=(reached,),
         evidence=Evidence(
-            event_ids=tuple(seen.event_id for seen in state.recent[-_MAX_EVENT_IDS:] if _is_part(seen, finding)),
+            event_ids=_event_ids(state, finding, call),
             calls=finding.calls,
             error=error or None,
             weak=finding.from_text,
@@ -141,6 +150,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
         wasted_estimated=not state.metered,
     )
     state.alerts += 1
+    loop.alerted_ms = call.mark.at_ms
     loop.alerts = [*loop.alerts[1 - MAX_LOOP_ALERTS :], digest("alert", alert.alert_id)]
     return alert
 
@@ -179,6 +189,12 @@ def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Li
         reasoning="",
         interventions_so_far=state.alerts,
     )
+
+
+def _event_ids(state: SessionState, finding: Finding, call: Call) -> tuple[str, ...]:
+    """Return the ids of the loop's latest calls, the triggering one last."""
+    earlier = [seen.event_id for seen in state.recent if seen is not call and _is_part(seen, finding)]
+    return (*earlier[1 - _MAX_EVENT_IDS :], call.event_id)
 
 
 def _is_part(seen: Call, finding: Finding) -> bool:

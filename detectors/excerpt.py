@@ -5,12 +5,10 @@ text is cut, so that a cut cannot expose a part of it.
 """
 
 import re
-from contextlib import suppress
+from itertools import islice
 from typing import Any
 
-import orjson
-
-from detectors.canonical import canonical_arguments
+from detectors.canonical import canonical_arguments, opened
 
 _NAMES = (
     r"password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credentials?"
@@ -59,11 +57,16 @@ def _without(match: re.Match[str]) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Return one redacted line of at most ``limit`` characters, control characters removed; empty for limit 0."""
+    """Return one redacted line of at most ``limit`` characters and twice as many bytes, without control characters."""
     if limit <= 0:
         return ""
-    line = _CONTROL.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip()
+    line = cut(_CONTROL.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip(), 2 * limit)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def cut(text: str, limit_bytes: int) -> str:
+    """Return the beginning of a text, at most so many bytes in UTF-8: what is kept in state is bounded in bytes."""
+    return text.encode("utf-8", "replace")[:limit_bytes].decode("utf-8", "ignore")
 
 
 def call_excerpt(tool: str, arguments: Any, limit: int) -> str:
@@ -72,7 +75,7 @@ def call_excerpt(tool: str, arguments: Any, limit: int) -> str:
     if limit <= 0:
         return name
     if isinstance(arguments, dict):
-        named = list(_by_name(arguments).items())[:_MAX_ARGUMENTS]
+        named = _by_name(arguments).items()
         return f"{name}({excerpt(', '.join(f'{key}={_plain(value, limit)}' for key, value in named), limit)})"
     return f"{name}({excerpt(_plain(_by_name(arguments), limit), limit)})"
 
@@ -82,18 +85,23 @@ def _plain(value: Any, limit: int) -> str:
     return text[: limit + _AHEAD_CHARS]
 
 
-def _by_name(value: Any) -> Any:
-    """Return a JSON value without what stands under telling names, whole: in text a value may end anywhere."""
-    if isinstance(value, str) and value[:1] in {"{", "["} and len(value) <= _MAX_JSON_CHARS:
-        with suppress(orjson.JSONDecodeError):
-            return _by_name(orjson.loads(value))
+def _by_name(value: Any, opens: int = 2) -> Any:
+    """Return the beginning of a JSON value without what stands under telling names, whole: in text it may end anywhere.
+
+    JSON in texts is opened, and once more inside of it.
+    """
+    if isinstance(value, str) and opens and len(value) <= _MAX_JSON_CHARS:
+        found = opened(value)
+        return value if found is value else _by_name(found, opens - 1)
     if isinstance(value, list):
-        return [_by_name(item) for item in value]
+        return [_by_name(item, opens) for item in value[:_MAX_ARGUMENTS]]
     if not isinstance(value, dict):
         return value
     told = [value.get(key) for key in _NAMING]
-    telling = any(isinstance(each, str) and _NAME.search(each) for each in told)
+    telling = any(isinstance(each, str) and _NAME.search(each[:_MAX_NAME_CHARS]) for each in told)
     return {
-        key: _REDACTED if _NAME.search(str(key)) or (telling and key in _NAMED) else _by_name(item)
-        for key, item in value.items()
+        key[:_MAX_NAME_CHARS]: _REDACTED
+        if _NAME.search(key[:_MAX_NAME_CHARS]) or (telling and key in _NAMED)
+        else _by_name(item, opens)
+        for key, item in islice(value.items(), _MAX_ARGUMENTS)
     }

@@ -18,9 +18,10 @@ class Call(msgspec.Struct, array_like=True):
     """One tool call as detectors see it.
 
     ``action`` is a digest of tool and canonical arguments, ``key`` of those and the masked result; both are 0 when the
-    arguments were not recorded, and ``recorded`` is False when the result was not. ``program`` is what a command runs,
-    the tool itself for others; ``outage`` tells of a result that passes by itself. ``mark`` includes the call.
-    ``settled`` calls (an accepted edit came after them) no longer count towards a majority.
+    arguments were not recorded. ``recorded`` is False when the result was not; ``ok`` is the producer's word that the
+    call succeeded. ``program`` is what a command runs, the tool itself for others; ``outage`` tells of a result that
+    passes by itself. ``mark`` includes the call. ``settled`` calls (an accepted edit came after them) no longer count
+    towards a majority.
     """
 
     seq: int
@@ -31,6 +32,7 @@ class Call(msgspec.Struct, array_like=True):
     action: int
     key: int
     recorded: bool
+    ok: bool
     batch: int
     executes: bool
     edits: bool
@@ -43,4 +45,4 @@ class Call(msgspec.Struct, array_like=True):
     @property
     def succeeded(self) -> bool:
         """The call is known, or from its text believed, not to have failed."""
-        return self.recorded and self.failure is None
+        return self.failure is None and (self.recorded or self.ok)

@@ -20,7 +20,7 @@ MIN_LETTERS = 8
 _HEAD_CHARS = 400
 _LINE_CHARS = 300
 _TAIL_CHARS = 2_000
-_TEMPLATE_CHARS = 160
+_TEMPLATE_BYTES = 160
 
 _FAILED_TEXT = re.compile(
     r"""(?ix)
@@ -101,7 +101,7 @@ def read_failure(call: ToolCall) -> Failure | None:
     counts = _FAILING_COUNT.findall(message[-_TAIL_CHARS:])  # the summary stands last
     return Failure(
         kind=kind,
-        template=template[:_TEMPLATE_CHARS],
+        template=template.encode("utf-8", "replace")[:_TEMPLATE_BYTES].decode("utf-8", "ignore"),
         from_text=not flagged,
         transient=_is_transient(code, message),
         denied=call.status == "denied",

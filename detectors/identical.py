@@ -78,7 +78,7 @@ def _finding(
 ) -> Finding:
     """Return the finding for a limit that was reached; ``first`` is the loop's first call where a window was judged."""
     if first is not None:
-        what = f"the same call with the same result {count} times among the last {len(state.recent)} calls"
+        what = f"the same call with the same result {count} times among the last {call.seq - first.seq + 1} calls"
     elif limit == "identical.batch_warn":
         what = f"the same call {count} times in one parallel batch"
     elif call.recorded:
@@ -98,6 +98,6 @@ def _finding(
         what=what,
         calls=(call.text,),
         error=call.failure.template if call.failure else "",
-        weak=call.outage,
+        weak=call.outage or (call.failure is not None and call.failure.transient),
         from_text=call.failure is not None and call.failure.from_text,
     )

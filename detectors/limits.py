@@ -73,7 +73,7 @@ class DecisionLimits(_Section, frozen=True, kw_only=True):
     late_after_s: Annotated[float, Meta(ge=0)] = 3_600.0  # older than what was applied by more than this: late
     late_in_row: Positive = 20  # so many late ones in a row: the producer's clock was wrong before, not now
     poller_factor: Factor = 3.0  # limits of declared pollers are multiplied by it
-    excerpt_chars: Annotated[int, Meta(ge=0, le=400)] = 100  # of a call kept for people; 0 keeps none
+    excerpt_chars: Annotated[int, Meta(ge=0, le=200)] = 100  # of a call kept for people; 0 keeps none
 
 
 class Limits(_Section, frozen=True, kw_only=True):
@@ -98,6 +98,7 @@ class Limits(_Section, frozen=True, kw_only=True):
 _PAIRS = (
     ("identical", "warn", "terminate"),
     ("identical", "window_warn", "window_terminate"),
+    ("identical", "window_terminate", "window"),
     ("alternation", "warn", "terminate"),
     ("error_streak", "warn", "terminate"),
     ("error_streak", "same_call_warn", "same_call_terminate"),

@@ -47,9 +47,10 @@ _VOLATILE = (
           | (?<=:\ line\ .)(?=\d*:)
         )\d*(?:\ ?(?:/|of)\ ?\d+)?"""
     ),
-    re.compile(
-        r"""(?:[Dd]uration|[Ee]lapsed)(?:_?[Mm]s|_?[Ss]ec(?:ond)?s?)?["']?[=: ]{1,3}\d+(?:\.\d+)?"""
-    ),  # durationMs=12
+    re.compile(  # durationMs=12, "took": 3.5
+        r"""(?:[Dd]uration|[Ee]lapsed|[Ll]atency|[Tt]ook|(?:[Ee]xecution|[Ww]all)[_ ]?[Tt]ime|[Tt]ime[_ ]taken)"""
+        r"""(?:_?[Mm]s|_?[Ss]ec(?:ond)?s?)?["']?[=: ]{1,3}\d+(?:\.\d+)?"""
+    ),
     re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>"""),  # a wrapper with a nonce
     re.compile(r"[Ss]ession[=: ]{1,2}[A-Za-z]+[-_]\d+"),
     re.compile(

@@ -4,6 +4,7 @@ This is the only entry into detection. It changes the given state in place and r
 the clock or remember anything elsewhere.
 """
 
+import re
 from collections import deque
 from collections.abc import Iterable
 from itertools import chain
@@ -26,7 +27,7 @@ from schemas.outputs import Alert
 _MAX_TASK_PATHS = 8
 _MAX_PATH_CHARS = 128
 
-_UNIQUE_ID_CHARS = 20  # ids of model providers are longer; counters and positions within a response are shorter
+_UNIQUE_ID = re.compile(r"(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{16,}")  # as model providers make them
 _SAME_CALL_MS = 10_000
 _MAX_RECORDS_PER_CALL = 3  # hook, log and span
 
@@ -43,10 +44,10 @@ def observe(state: SessionState, event: SessionInput, limits: Limits) -> list[Al
     the id of an earlier one) is counted as a duplicate, one much older than what was applied as late; neither changes
     anything else. `SessionState()` is the state of a session not seen before.
     """
-    if _is_repeat(state, event):
+    at_ms = int(event.occurred_at.timestamp() * 1_000)
+    if _is_repeat(state, event, at_ms):
         state.duplicates += 1
         return []
-    at_ms = int(event.occurred_at.timestamp() * 1_000)
     if _is_late(state, at_ms, limits):
         state.late += 1
         return []
@@ -99,8 +100,7 @@ def _session_event(state: SessionState, event: SessionEvent, at_ms: int, limits:
     if event.kind == "user_message" and limits.decision.user_message_clears:
         _clear(state, at_ms, limits)
     elif event.kind == "started":
-        _clear(state, at_ms, limits)
-        state.sequences = {_SEQUENCE_NAMES[SessionEvent]: event.sequence} if event.sequence is not None else {}
+        _clear(state, at_ms, limits, loops=True)
         state.ended = False
     elif event.kind == "ended":
         state.ended = True
@@ -159,26 +159,32 @@ def _is_late(state: SessionState, at_ms: int, limits: Limits) -> bool:
     return False
 
 
-def _is_repeat(state: SessionState, event: SessionInput) -> bool:
-    """Tell whether the event came before, and remember it."""
+def _is_repeat(state: SessionState, event: SessionInput, at_ms: int) -> bool:
+    """Tell whether the event came before, and remember it.
+
+    A sequence that is not above the highest of its kind is one that came before, unless it is newer than that: then the
+    producer counts anew.
+    """
     seen = digest("event", event.event_id)
     if seen in state.seen:
         return True
     state.seen.append(seen)
     del state.seen[:-MAX_SEEN]
-    if event.sequence is None or (isinstance(event, SessionEvent) and event.kind == "started"):
+    if event.sequence is None:
         return False
     kind = _SEQUENCE_NAMES[type(event)]
-    highest = state.sequences.get(kind, -1)
-    state.sequences[kind] = max(highest, event.sequence)
-    return event.sequence <= highest
+    highest, highest_ms = state.sequences.get(kind, (-1, at_ms))
+    if event.sequence <= highest and at_ms <= highest_ms:
+        return True
+    state.sequences[kind] = (event.sequence, at_ms)
+    return False
 
 
 def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
     """Tell whether this is another record of a call that was counted, as from a hook and a span.
 
-    Long ids are unique. Short ones may be used again: another record comes soon after the first, and there are few of
-    them; once an id came with another action, or too often, ids say nothing in this session.
+    Ids that look random are unique. Others may be used again: another record comes soon after the first, and there are
+    few of them; once an id came with another action, or too often, ids say nothing in this session.
     """
     if event.call_id is None or state.reuses_call_ids:
         return False
@@ -190,7 +196,7 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
         return False
     seen.repeats += 1
     soon = abs(call.mark.at_ms - seen.at_ms) <= _SAME_CALL_MS and seen.repeats < _MAX_RECORDS_PER_CALL
-    same = seen.action == call.action and (len(event.call_id) >= _UNIQUE_ID_CHARS or soon)
+    same = seen.action == call.action and (soon or _UNIQUE_ID.search(event.call_id) is not None)
     state.reuses_call_ids = not same
     return same
 

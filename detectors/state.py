@@ -15,6 +15,9 @@ from schemas.common import Agent, Task
 STATE_VERSION: Final = 1
 """Version of the encoded form; a state of another version is refused, never guessed at."""
 
+TERMINATED: Final = 3
+DISMISSED: Final = 4
+
 MAX_SEEN = 64  # event ids remembered to recognise what comes twice; likewise call ids:
 MAX_SEEN_CALLS = 32
 MAX_CLEARS = 8  # clearing events whose time no call has reached yet
@@ -98,17 +101,19 @@ class Denied(msgspec.Struct, array_like=True):
 class Loop(msgspec.Struct, array_like=True):
     """One loop under watch: what it is, the highest level alerted, and when it was last seen.
 
-    ``level``: 0 seen only, 1 notice, 2 warn, 3 terminate or dismissed by a person.
+    ``level``: 0 seen only, 1 notice, 2 warn, 3 terminate, 4 dismissed by a person. ``limit`` is the kind of limit that
+    ``count`` and ``next_warn`` speak of, ``alerted_ms`` the time of the call last alerted.
     """
 
     fingerprint: int
     detector: str
+    limit: str
     members: list[int]
     level: int
     count: float
     next_warn: float
     last_seq: int
-    last_ms: int
+    alerted_ms: int
     since_ms: int
     mark: Mark
     alerts: list[int] = msgspec.field(default_factory=list)
@@ -136,7 +141,7 @@ class SessionState(msgspec.Struct, array_like=True):
     seen: list[int] = msgspec.field(default_factory=list)
     seen_calls: list[SeenCall] = msgspec.field(default_factory=list)
     reuses_call_ids: bool = False
-    sequences: dict[str, int] = msgspec.field(default_factory=dict)
+    sequences: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     clears: list[tuple[int, bool]] = msgspec.field(default_factory=list)
     recent: list[Call] = msgspec.field(default_factory=list)
     streak: Streak = msgspec.field(default_factory=Streak)
@@ -152,10 +157,14 @@ class SessionState(msgspec.Struct, array_like=True):
         return Mark(self.last_ms, self.calls, self.tokens, self.cost)
 
     def settle(self, at_ms: int, *, loops: bool) -> None:
-        """Drop everything counted so far, and with ``loops`` those under watch that were last seen before this time."""
+        """Drop everything counted so far, and the loops last alerted before this time: all with ``loops``.
+
+        Otherwise those that were terminated: who goes on after that is warned anew.
+        """
         self.forget_runs()
-        if loops:
-            self.loops = [loop for loop in self.loops if loop.last_ms >= at_ms]
+        self.loops = [
+            loop for loop in self.loops if loop.alerted_ms >= at_ms or not (loops or loop.level == TERMINATED)
+        ]
 
     def forget_runs(self) -> None:
         """Drop everything counted so far; loops already under watch stay, so that nobody is warned twice."""

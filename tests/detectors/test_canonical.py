@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.canonical import canonical_arguments, digest
+from detectors.canonical import canonical_arguments, digest, opened
+from schemas.values import MAX_DEPTH
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -57,6 +58,15 @@ def test_label_arguments_are_left_out_at_the_top_only():
     labels = ("reason",)
     assert canonical_arguments({"a": 1, "reason": "x"}, labels) == canonical_arguments({"a": 1}, labels)
     assert canonical_arguments({"a": {"reason": "x"}}, labels) != canonical_arguments({"a": {}}, labels)
+
+
+@pytest.mark.parametrize("depth", [64, 65, 254, 255, 1_000, 1_100, 5_000])
+def test_json_in_texts_is_opened_as_deep_as_is_safe(depth):
+    """Arguments on OpenAI's wire are JSON in a text; what is nested deeper than the contract allows stays a text."""
+    text = "[" * depth + "]" * depth
+    assert (opened(text) is text) is (depth > MAX_DEPTH)
+    assert opened('{"a": 1}') == {"a": 1}
+    assert opened("{not json}") == "{not json}"
 
 
 @given(json_values)

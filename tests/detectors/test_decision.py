@@ -5,7 +5,7 @@ from msgspec import UNSET
 
 from detectors import Limits, SessionState, limits_from, observe
 from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS
-from schemas.common import Agent, Task, Usage
+from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.outputs import Alert
 from schemas.testing import at, control, session_event, tool_call
 
@@ -47,6 +47,42 @@ def test_a_loop_is_never_terminated_before_it_was_warned_about(play):
     """With both limits at the same count the warning comes first, the termination at the next call."""
     limits = {"identical": {"warn": 3, "terminate": 3}}
     assert found(play([tool_call(n) for n in range(4)], limits)) == [("warn", 2), ("terminate", 3)]
+
+
+@pytest.mark.parametrize("kind", ["started", "user_message"])
+def test_who_goes_on_after_a_termination_is_warned_anew(play, kind):
+    """A session that is started again, or spoken to, and loops at once is noticed again."""
+    events = [*[tool_call(n) for n in range(6)], session_event(6, kind), *[tool_call(7 + n) for n in range(5)]]
+    assert found(play(events)) == [("warn", 2), ("terminate", 4), ("warn", 8), ("terminate", 10)]
+
+
+@pytest.mark.parametrize("late", range(4))
+def test_a_decision_read_late_settles_the_loop_before_it(play, late):
+    """Calls made after the decision and read before it do not keep the old loop alive."""
+    resume = control(5, "resume", occurred_at=at(5.5))
+    calls = [tool_call(n) for n in range(20)]
+    assert ("terminate", 10) in found(play([*calls[: 6 + late], resume, *calls[6 + late :]]))
+
+
+def test_one_alert_per_loop_and_call(play):
+    """Limits of several kinds that one call reaches are one alert, and ids are never doubled."""
+    events = [
+        tool_call(
+            n,
+            arguments={"command": f"make {target}"},
+            result=f"o{n}",
+            error=ErrorInfo(code=2, message="Error: module broke badly"),
+        )
+        for n, target in enumerate([0, 0, 0, 1, 2, 3, 3, 4, 4, 4])
+    ]
+    alerts = play(events)
+    assert len({alert.alert_id for alert in alerts}) == len(alerts)
+    assert len({alert.seq for alert in alerts}) == len(alerts)
+    both = {"identical": {"warn": 3, "terminate": 3}, "error_streak": {"same_call_warn": 3, "same_call_terminate": 3}}
+    assert found(play([tool_call(n, error=2, result="fatal: broken") for n in range(4)], both)) == [
+        ("warn", 2),
+        ("terminate", 3),
+    ]
 
 
 def test_a_new_loop_gets_its_own_warning(play):

@@ -1,6 +1,7 @@
 """Error streak: failures that go on under changing words, each limit from both sides."""
 
 import pytest
+from msgspec import UNSET
 
 from detectors.state import MAX_AREAS, MAX_FAILING_CALLS
 from schemas.common import ErrorInfo
@@ -49,6 +50,15 @@ def test_whack_a_mole_with_edits_between_counts_by_halves(play):
     assert found(play(moles(15))) == [("warn", "error_streak.warn", 29)]
     assert found(play(moles(28))) == [("warn", "error_streak.warn", 29)]
     assert found(play(moles(29))) == [("warn", "error_streak.warn", 29), ("terminate", "error_streak.terminate", 57)]
+
+
+@pytest.mark.parametrize("result", [UNSET, None, "ok"])
+def test_an_edit_that_the_producer_says_succeeded_was_accepted(play, result):
+    """Also when nobody recorded what it answered."""
+    events = []
+    for n in range(14):
+        events += [tool_call(2 * n, tool="edit", arguments={"new": str(n)}, result=result), fail(2 * n + 1, KINDS[0])]
+    assert found(play(events)) == [("warn", "error_streak.warn", 15)]
 
 
 def test_the_same_failure_after_each_edit_counts_in_full(play):
@@ -153,6 +163,13 @@ def test_outages_neither_add_nor_clear(play, error):
     outage = [fail(50 + n, f"unavailable {n}", error=error) for n in range(30)]
     assert play(outage) == []
     assert found(play([*moles(14), outage[0], fail(100, KINDS[2])])) == [("warn", "error_streak.warn", 29)]
+
+
+def test_an_outage_that_is_flagged_as_a_failure_does_not_terminate(play):
+    """The stronger signal is not judged more harshly than the text alone."""
+    error = ErrorInfo(code=503, message="Service Unavailable")
+    events = [fail(n, "503 Service Unavailable", tool="fetch", error=error) for n in range(20)]
+    assert {alert.level for alert in play(events)} == {"warn"}
 
 
 def test_a_check_that_speaks_of_an_outage_has_found_something(play):

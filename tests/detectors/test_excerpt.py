@@ -94,3 +94,13 @@ def test_calls_read_like_calls():
     assert call_excerpt("grep", {"pattern": "TODO", "path": "src", "n": 3}, 100) == "grep(pattern=TODO, path=src, n=3)"
     assert call_excerpt("bash", "ls -l", 100) == "bash(ls -l)"
     assert call_excerpt("bash", {"command": "ls"}, 0) == "bash"
+
+
+@pytest.mark.parametrize("depth", [64, 65, 255, 1_000, 5_000])
+@pytest.mark.parametrize("around", ["{}", '{{"a": {}}}'])
+def test_texts_that_are_deep_json_break_nothing(depth, around):
+    """A file's content may be any JSON, nested as it likes."""
+    content = around.format("[" * depth + "]" * depth)
+    assert call_excerpt("write_file", {"content": json.dumps({"x": content})}, 100).startswith("write_file(")
+    assert call_excerpt("write_file", {"content": content}, 100).startswith("write_file(")
+    assert call_excerpt("write_file", content, 100).startswith("write_file(")

@@ -60,6 +60,14 @@ def test_spelling_of_arguments_does_not_matter(play):
     assert levels(alerts) == [("warn", "identical", 2)]
 
 
+def test_arguments_sent_as_json_text_are_the_same_arguments(play):
+    """On OpenAI's wire arguments are a text: spacing, labels and polling are judged as in an object."""
+    texts = ['{"command": "ls", "description": "a"}', '{"description":"b","command":"ls"}', {"command": "ls"}]
+    alerts = play([tool_call(n, arguments=arguments) for n, arguments in enumerate(texts)])
+    assert levels(alerts) == [("warn", "identical", 2)]
+    assert play([tool_call(n, arguments='{"command": "sleep 30; kubectl get pods"}') for n in range(8)]) == []
+
+
 def test_label_arguments_do_not_hide_the_loop(play):
     """What only describes a call to people does not make it another call."""
     alerts = play([tool_call(n, arguments={"command": "ls", "description": f"attempt {n}"}) for n in range(3)])

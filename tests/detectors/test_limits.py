@@ -30,6 +30,7 @@ def test_layers_go_on_from_a_base():
         ({"identical": {"warn": "three"}}, "identical.warn: .*Expected `int`, got `str`"),
         ({"identical": {"warn": 0}}, "identical.warn: .*>= 1"),
         ({"alternation": {"max_period": 9}}, "alternation.max_period: .*<= 8"),
+        ({"identical": {"window": 6}}, "window_terminate = 7 is above identical.window = 6"),
         ({"mode": "shout"}, "mode: .*Invalid enum value 'shout'"),
         ({"identical": {"warn": 6}}, r"identical.warn = 6 is above identical.terminate = 5"),
         ({"layers": {"a": "b"}}, "no limit 'layers.a'"),

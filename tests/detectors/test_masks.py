@@ -18,6 +18,8 @@ from detectors.masks import MASK, MAX_READ_CHARS, bounded, mask_failure, mask_re
         ("5 passed in 0.12s", f"5 passed in {MASK}"),
         ("took 3 seconds", f"took {MASK}"),
         ("durationMs=104 ok", f"{MASK} ok"),
+        ('{"took": 3.5, "n": 2}', f'{{"{MASK}, "n": 2}}'),
+        ("execution_time: 12", MASK),
         ("pid 4711 started", f"pid {MASK} started"),
         ("[PID=4711]", f"[PID={MASK}]"),
         ("id 550e8400-e29b-41d4-a716-446655440000", f"id {MASK}"),

@@ -34,17 +34,20 @@ def test_a_sequence_at_or_below_the_highest_is_a_repeat():
     """The producer's own counter recognises what the ring has forgotten, per kind of event."""
     state = SessionState()
     events = [tool_call(n, sequence=n) for n in range(2)]
-    again = [tool_call(50 + n, sequence=n) for n in range(2)]
+    again = [tool_call(50 + n, sequence=n, occurred_at=at(n)) for n in range(2)]
     other_kind = session_event(60, "turn", sequence=0)
     assert play_into(state, [*events, *again, other_kind]) == []
     assert (state.calls, state.duplicates) == (2, 2)
 
 
-def test_a_new_run_may_count_from_the_start_again():
-    """After started the producer's counter begins anew."""
+def test_a_producer_may_count_from_the_start_again():
+    """A sequence that begins anew comes with newer times, whether or not a new run was announced, or read."""
     state = SessionState()
-    play_into(state, [tool_call(0, sequence=9), session_event(1, "started", sequence=0), tool_call(2, sequence=1)])
-    assert (state.calls, state.duplicates) == (2, 0)
+    events = [*[tool_call(n, sequence=n) for n in range(9)], *[tool_call(20 + n, sequence=n) for n in range(3)]]
+    play_into(state, events)
+    assert (state.calls, state.duplicates) == (12, 0)
+    play_into(state, [tool_call(40, sequence=2, occurred_at=at(22))])
+    assert (state.calls, state.duplicates) == (12, 1)
 
 
 def test_a_hook_and_a_span_for_one_call_count_once():
@@ -84,11 +87,21 @@ def test_another_record_of_a_call_comes_soon(later_s, calls):
     assert state.calls == calls
 
 
-@pytest.mark.parametrize(("length", "calls"), [(20, 1), (19, 2)])
-def test_long_ids_are_unique(length, calls):
-    """Copies of old calls keep their provider's id, whenever they come."""
+@pytest.mark.parametrize(
+    ("call_id", "calls"),
+    [
+        ("toolu_01AbCdEfGhIjKlMn", 1),
+        ("call_9f8e7d6c5b4a3210", 1),
+        ("550e8400-e29b-41d4-a716-446655440000", 1),
+        ("call_9f8e7d6c5b4a321", 2),
+        ("functions.read_file_contents:0", 2),
+        ("call_0", 2),
+    ],
+)
+def test_ids_that_look_random_are_unique(call_id, calls):
+    """Copies of old calls keep their provider's id, whenever they come; 16 random characters are enough, 15 are not."""
     state = SessionState()
-    play_into(state, [tool_call(0, call_id="x" * length), tool_call(1, call_id="x" * length, occurred_at=at(3_000))])
+    play_into(state, [tool_call(0, call_id=call_id), tool_call(1, call_id=call_id, occurred_at=at(3_000))])
     assert state.calls == calls
 
 
@@ -104,10 +117,10 @@ def test_few_records_are_of_one_call(records, calls):
 def test_call_ids_are_remembered_up_to_the_bound(others, calls):
     """As many calls as remembered may lie between, one more is forgotten."""
     state = SessionState()
-    noise = [tool_call(1 + n, call_id=f"{n}" * 10 + "y" * 10, arguments={"command": f"c{n}"}) for n in range(others)]
-    play_into(state, [tool_call(0, call_id="x" * 20), *noise])
+    noise = [tool_call(1 + n, call_id=f"id-{n:020d}", arguments={"command": f"c{n}"}) for n in range(others)]
+    play_into(state, [tool_call(0, call_id="x1" * 10), *noise])
     before = state.calls
-    play_into(state, [tool_call(90, call_id="x" * 20)])
+    play_into(state, [tool_call(90, call_id="x1" * 10)])
     assert state.calls == before + calls
 
 
