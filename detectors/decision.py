@@ -129,7 +129,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
     """Return the alert for a finding, and remember that it was given."""
     reached = LimitReached(name=finding.limit, value=finding.value, layer=limits.layer(finding.limit))
     error = excerpt(finding.error, limits.decision.excerpt_chars)
-    spent = state.now
+    spent = call.mark
     alert = msgspec.structs.replace(
         _about(state, loop, level, call, limits),
         detector=finding.detector,

@@ -160,7 +160,7 @@ def _area_finding(
         value=limits.error_streak.terminate if level == "terminate" else limits.error_streak.warn,
         since_ms=area.since_ms,
         mark=area.mark,
-        what=f"failures of {area.program} without a success between: {kinds}, counted as {area.count:g}",
+        what=f"failures of {call.program} without a success between: {kinds}, counted as {area.count:g}",
         calls=(call.text,),
         error=failure.template,
         from_text=failure.from_text,
@@ -178,6 +178,6 @@ def _take_area(state: SessionState, call: Call) -> Area:
     area = next((seen for seen in state.areas if seen.area == wanted), None)
     others = [seen for seen in state.areas if seen is not area]
     if area is None:
-        area = Area(wanted, call.program, actions=[call.action], since_ms=call.mark.at_ms, mark=call.mark)
+        area = Area(wanted, actions=[call.action], since_ms=call.mark.at_ms, mark=call.mark)
     state.areas = [*others[1 - MAX_AREAS :], area]
     return area

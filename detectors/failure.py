@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from detectors.canonical import digest
+from detectors.excerpt import cut
 from detectors.masks import bounded, mask_failure, text_of
 from schemas.events import ToolCall
 
@@ -101,7 +102,7 @@ def read_failure(call: ToolCall) -> Failure | None:
     counts = _FAILING_COUNT.findall(message[-_TAIL_CHARS:])  # the summary stands last
     return Failure(
         kind=kind,
-        template=template.encode("utf-8", "replace")[:_TEMPLATE_BYTES].decode("utf-8", "ignore"),
+        template=cut(template, _TEMPLATE_BYTES),
         from_text=not flagged,
         transient=_is_transient(code, message),
         denied=call.status == "denied",

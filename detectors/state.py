@@ -68,7 +68,6 @@ class Area(msgspec.Struct, array_like=True):
     """
 
     area: int
-    program: str
     count: float = 0.0
     kinds: list[int] = msgspec.field(default_factory=list)
     actions: list[int] = msgspec.field(default_factory=list)
@@ -150,11 +149,6 @@ class SessionState(msgspec.Struct, array_like=True):
     failing_calls: list[FailingCall] = msgspec.field(default_factory=list)
     denied: Denied = msgspec.field(default_factory=Denied)
     loops: list[Loop] = msgspec.field(default_factory=list)
-
-    @property
-    def now(self) -> Mark:
-        """What the session has spent up to the latest event."""
-        return Mark(self.last_ms, self.calls, self.tokens, self.cost)
 
     def settle(self, at_ms: int, *, loops: bool) -> None:
         """Drop everything counted so far, and the loops last alerted before this time: all with ``loops``.
