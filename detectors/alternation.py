@@ -1,11 +1,13 @@
 """Alternation: a block of 2 to 8 calls that repeats with equal results (A, B, A, B …).
 
+A lap in which an edit was accepted moved something and has higher limits: an edit that is undone and made again.
 One counter per period is enough: how many calls in a row equalled the call that many places before. A block counts at
 its smallest period only, so that A-B is not taken for A-B-A-B.
 """
 
 from collections.abc import Iterator
 
+from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding, level_of
@@ -13,6 +15,14 @@ from detectors.limits import Limits
 from detectors.state import Cycle, SessionState
 
 NAME = "alternation"
+ABOUT = About(
+    rule=(
+        "A block of 2 to 8 calls that repeats with equal results, in whole laps of its shortest period; "
+        "higher limits when an edit is accepted in each lap."
+    ),
+    source="flapping and convergence (3, 5)",
+    cleared_by="a broken lap",
+)
 
 
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
@@ -51,11 +61,15 @@ def _equal_tail(recent: list[Call], most: int) -> int:
 def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterator[Finding]:
     factor = limits.decision.poller_factor if any(seen.polls for seen in block) else 1
     if all(seen.recorded for seen in block):
-        warn, terminate = limits.alternation.warn * factor, limits.alternation.terminate * factor
+        group, kind = limits.alternation, "edited_" if any(seen.applied for seen in block) else ""
+        warn = (group.edited_warn if kind else group.warn) * factor
+        terminate = (group.edited_terminate if kind else group.terminate) * factor
         level = level_of(laps, warn, terminate)
-        limit, value = f"alternation.{level}", terminate if level == "terminate" else warn
+        limit, value = f"alternation.{kind}{level}", terminate if level == "terminate" else warn
     else:
-        limit, value = "alternation.unrecorded_warn", limits.alternation.unrecorded_warn * factor
+        kind = "interaction_" if all(seen.operates for seen in block) else ""
+        limit = f"alternation.unrecorded_{kind}warn"
+        value = limits.value(limit) * factor
         level = "warn" if laps >= value else None
     if level is None:
         return

@@ -1,20 +1,32 @@
 """Reads the facts of a tool call, each once: digests of action and result, kind of tool, failure."""
 
+import re
 from typing import Any
 
 from msgspec import UNSET
 
 from detectors.canonical import canonical_arguments, digest, opened
+from detectors.catalogue import Tools
 from detectors.excerpt import call_excerpt, cut
-from detectors.facts import Call, Mark
-from detectors.failure import read_failure, speaks_of_outage
+from detectors.facts import WORD_BYTES, Call, Mark
+from detectors.failure import MIN_LETTERS, complains, read_failure, speaks_of_outage
 from detectors.limits import Limits
-from detectors.masks import mask_result, text_of
-from detectors.tools import asks_to_poll, changes_files, command_of, plain_name, program_of, waits
+from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result, text_of
+from detectors.nothing import brought_nothing, unwrapped
+from detectors.page import page_of
+from detectors.patch import patch_digest
+from detectors.tools import plain_name
+from detectors.use import Use
 from schemas.events import ToolCall
 
+_QUERY_WORD = re.compile(r"[^\W_]{3,}")
+_MAX_WORDS = 12
+_MOVES_ON = re.compile(
+    r"(?i)scroll|swipe|page_?(?:up|down)|snapshot|screenshot|(?<![a-z])(?:next|more|key|hotkey|press|wait)(?![a-z])"
+)
 _NAME_BYTES = 64
 _WORD_CHARS = 60  # of an acknowledgement; what shows the page is longer
+_ANSWER_CHARS = 1_000
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
 
 
@@ -23,33 +35,69 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     tools = limits.tools
     name = plain_name(event.tool)
     arguments = None if event.arguments is UNSET else opened(event.arguments)
+    use = tools.use(name, arguments)
     action = _action(event, name, arguments, limits)
     result = None if event.result is UNSET else event.result
-    recorded = (result is not None or event.result_digest is not None) and not _is_mere_word(name, result, limits)
-    if recorded:
-        key = digest("call", action, _result_key(result, event), event.status or "", _error_key(event))
-    else:
-        key = digest("unrecorded", action)
-    executes = tools.executes(name)
-    command = command_of(arguments) if executes else ""
+    text = "" if result is None else text_of(result)
+    masked = _masked(text, name, tools)
+    recorded = (result is not None or event.result_digest is not None) and not _is_mere_word(use, result)
+    fit = "" if result is not None and not _is_cut(event, text) else event.result_digest or ""
+    outcome = (event.status or "", _error_key(event))
+    echoes = [*echoes_of(arguments), *(each for each in (use.query, use.target) if len(each) >= MIN_ECHO_CHARS)]
+    answer = unwrapped(mask_answer(masked, echoes))
+    failure = read_failure(event, use)
+    known = result is not None and recorded
+    scrolls = use.kind == "interact" and _scrolls(name, arguments)
     return Call(
         seq=mark.calls - 1,
         event_id=event.event_id,
         mark=mark,
         tool=cut(name, _NAME_BYTES),
-        program=cut(program_of(command) or name, _NAME_BYTES),
+        program=cut(use.program or name, _NAME_BYTES),
+        kind=use.kind,
         action=action,
-        key=key if action else 0,
+        key=_key(action, f"{masked}\0{fit}", outcome, recorded=recorded),
+        answer=digest("answer", name, answer, fit, *outcome) if known and _speaks(answer) else 0,
+        patch=patch_digest(name, arguments, tools.label_arguments(name)) if use.kind == "edit" else 0,
+        page=page_of(text, scrolls=scrolls) if use.kind == "interact" else 0,
+        target=digest("target", use.target) if use.target else 0,
+        words=words_of_query(use.query) if use.kind == "search" else b"",
+        start=use.start,
+        end=use.end,
         recorded=recorded,
         ok=event.status == "ok",
         batch=digest("batch", event.batch_id) if event.batch_id else 0,
-        executes=executes,
-        edits=tools.edits(name) or (executes and changes_files(command)),
-        polls=tools.polls(name) or waits(command) or asks_to_poll(arguments),
+        executes=use.executes,
+        changes=use.changes,
+        scrolls=scrolls,
+        empty=known and brought_nothing(answer),
+        complains=known and complains(answer),
         outage=_is_outage(result, event.status),
-        failure=read_failure(event),
+        failure=failure,
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
     )
+
+
+def _masked(text: str, name: str, tools: Tools) -> str:
+    """Return a result without what is volatile, in any tool's results and in this one's.
+
+    Where nothing else is left, the tool is a clock or a meter, and what is volatile is its answer.
+    """
+    masked = mask_result(text)
+    for pattern in tools.masks(name):
+        masked = pattern.sub(MASK, masked)
+    return masked if any(map(str.isalnum, unwrapped(masked))) else bounded(text)
+
+
+def _key(action: int, result: str, outcome: tuple[str, str], *, recorded: bool) -> int:
+    if not action:
+        return 0
+    return digest("call", action, result, *outcome) if recorded else digest("unrecorded", action)
+
+
+def _speaks(answer: str) -> bool:
+    """Tell whether an answer is more than a bare value: equal small values are data, not one answer."""
+    return sum(map(str.isalpha, answer[:_ANSWER_CHARS])) >= MIN_LETTERS
 
 
 def _action(event: ToolCall, name: str, arguments: Any, limits: Limits) -> int:
@@ -60,18 +108,26 @@ def _action(event: ToolCall, name: str, arguments: Any, limits: Limits) -> int:
     return 0
 
 
-def _result_key(result: Any, event: ToolCall) -> str:
-    """Return what of the result counts: its masked text, and the digest of the whole where the text was cut."""
-    if result is None:
-        return f"digest {event.result_digest}"
-    text = text_of(result)
-    cut = event.result_length is not None and event.result_length > len(text)
-    return f"{mask_result(text)}\0{event.result_digest}" if cut and event.result_digest else mask_result(text)
+def words_of_query(query: str) -> bytes:
+    """Return prints of the first words of a query: two bytes each, to tell whether another asks for the same."""
+    words = dict.fromkeys(_QUERY_WORD.findall(query[:_ANSWER_CHARS].lower()))
+    return b"".join((digest(word) & 0xFFFF).to_bytes(WORD_BYTES, "little") for word in list(words)[:_MAX_WORDS])
 
 
-def _is_mere_word(name: str, result: Any, limits: Limits) -> bool:
+def _scrolls(name: str, arguments: Any) -> bool:
+    """Tell whether an interaction moves on by being repeated, as scrolling, paging and single keys do."""
+    return _MOVES_ON.search(f"{name} {str(arguments)[:_ANSWER_CHARS]}") is not None
+
+
+def _is_cut(event: ToolCall, text: str) -> bool:
+    return event.result_length is not None and event.result_length > len(text)
+
+
+def _is_mere_word(use: Use, result: Any) -> bool:
     """Tell whether an interaction only answered that it worked: the page may have moved on, nobody said."""
-    return limits.tools.interacts(name) and isinstance(result, str) and len(result) <= _WORD_CHARS
+    if use.kind != "interact" or not isinstance(result, str) or len(result) > _WORD_CHARS:
+        return False
+    return "://" not in result and not complains(result)
 
 
 def _is_outage(result: Any, status: str | None) -> bool:

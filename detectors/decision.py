@@ -16,14 +16,14 @@ from detectors.facts import Call
 from detectors.findings import Finding
 from detectors.guidance import guidance
 from detectors.limits import Limits
-from detectors.state import DISMISSED, MAX_LOOP_ALERTS, MAX_LOOPS, TERMINATED, Loop, SessionState
+from detectors.state import DISMISSED, MAX_LOOP_ALERTS, MAX_LOOPS, NOTICE, TERMINATED, WARN, Loop, SessionState
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
-WARN = 2
 TOKENS_PER_CALL = 1_000
 """Estimate of what a needless call costs where no usage was sent (analysis-loop guide)."""
 
 MAX_MEMBERS = 16
+_RANK: dict[str, int] = {"notice": 1, "warn": 2, "terminate": 3}
 _MAX_EVENT_IDS = 12
 
 
@@ -32,12 +32,11 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
 
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
-    ranked = sorted(findings, key=lambda finding: (finding.level != "terminate", finding.weak))
+    ranked = sorted(findings, key=lambda finding: (-_RANK[finding.level], finding.weak))
     named = [(finding, _loop(state, finding, call)) for finding in ranked]
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
-        detectors = {other.detector for other, same in named if same is loop}
-        level = _due(loop, finding, corroborated=len(detectors) > 1)
+        level = _due(loop, finding, corroborated=_is_corroborated(state, finding, named, loop, limits))
         loop.last_seq = call.seq
         if finding.detector == loop.detector:
             loop.count = max(loop.count, float(finding.count))
@@ -58,8 +57,8 @@ def dismiss(state: SessionState, alert_id: str) -> None:
 def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     """Return the loop that a finding speaks of, a new one when none under watch is it.
 
-    It is the same when the fingerprints agree, when its actions are among those of a loop seen in the latest calls, or
-    the other way round: three detectors that see one loop must not make three.
+    It is the same when the fingerprints agree, or when more than half of the members of one are among those of another
+    seen in the latest calls: three detectors that see one loop must not make three.
     """
     members = set(finding.members)
     for loop in state.loops:
@@ -67,7 +66,9 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
             return loop
     for loop in state.loops:
         known = set(loop.members)
-        if call.seq - loop.last_seq <= len(known | members) and (members <= known or known <= members):
+        if call.seq - loop.last_seq <= len(known | members) and 2 * len(known & members) > min(
+            len(known), len(members)
+        ):
             loop.members = sorted(known | members)[:MAX_MEMBERS]
             return loop
     if len(state.loops) >= MAX_LOOPS:
@@ -82,17 +83,43 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
         next_warn=0.0,
         last_seq=call.seq,
         alerted_ms=call.mark.at_ms,
-        since_ms=finding.since_ms,
+        since_ms=finding.mark.at_ms if finding.since_ms is None else finding.since_ms,
         mark=finding.mark,
     )
     state.loops.append(loop)
     return loop
 
 
+def _is_corroborated(
+    state: SessionState, finding: Finding, named: list[tuple[Finding, Loop]], loop: Loop, limits: Limits
+) -> bool:
+    """Tell whether another detector sees the same loop now, or was warned about another loop in the same stretch.
+
+    Two that read failure from the same texts are one kind of evidence, not two.
+    """
+    if any(
+        same is loop
+        and other.detector != finding.detector
+        and other.level != "notice"
+        and not (other.from_text and finding.from_text)
+        for other, same in named
+    ):
+        return True
+    return any(
+        other is not loop
+        and other.detector != finding.detector
+        and WARN <= other.level < DISMISSED
+        and loop.last_seq - other.last_seq <= limits.decision.rearm_after
+        for other in state.loops
+    )
+
+
 def _due(loop: Loop, finding: Finding, *, corroborated: bool) -> Level | None:
     """Return the level to alert now, None when everything was said."""
     if loop.level >= TERMINATED:
         return None
+    if finding.level == "notice":
+        return "notice" if loop.level < NOTICE else None
     if loop.level < WARN:
         return "warn"
     if finding.level == "terminate" and (corroborated or not finding.weak):
@@ -104,6 +131,8 @@ def _escalate(loop: Loop, finding: Finding, level: Level, limits: Limits) -> Non
     """Note that a loop is alerted at this level."""
     if level == "terminate":
         loop.level = TERMINATED
+    elif level == "notice":
+        loop.level = NOTICE
     else:
         loop.level, loop.limit = WARN, _kind(finding)
         loop.next_warn = finding.count * limits.decision.repeat_factor

@@ -9,6 +9,7 @@ exist or are forbidden, have limits of their own.
 from collections.abc import Iterator
 from typing import Literal
 
+from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.failure import Failure
@@ -17,6 +18,14 @@ from detectors.limits import Limits
 from detectors.state import MAX_AREAS, MAX_FAILING_CALLS, MAX_KINDS, Area, Denied, FailingCall, SessionState
 
 NAME = "error_streak"
+ABOUT = About(
+    rule=(
+        "Failing runs of one program, whatever the wording; the same call with the same failure; calls of "
+        "tools that do not exist or are denied."
+    ),
+    source="CycleDetector, third dimension (8, 15; 3, 5)",
+    cleared_by="a success of that program or call, an accepted edit (same call), a smaller number of failing checks",
+)
 UNKNOWN_TOOL = "?"  # calls of tools that do not exist count together, whatever name was invented
 
 
@@ -32,7 +41,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         yield from _denied(state, call, failure, limits)
         return
     yield from _same_call(state, call, failure, limits)
-    if call.executes:
+    if call.runs:
         yield from _area(state, call, failure, limits)
 
 
@@ -42,13 +51,13 @@ def _clear(state: SessionState, call: Call) -> None:
         return
     if state.denied.tool in {call.tool, UNKNOWN_TOOL}:
         state.denied = Denied()
-    if call.edits:
+    if call.edits and call.succeeded:
         state.failing_calls.clear()
         for area in state.areas:
             area.edited = True
     else:
         state.failing_calls = [seen for seen in state.failing_calls if seen.action != call.action]
-    if call.executes:
+    if call.runs:
         passed = _area_digest(call)
         state.areas = [seen for seen in state.areas if seen.area != passed]
 
@@ -56,7 +65,7 @@ def _clear(state: SessionState, call: Call) -> None:
 def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
     tool = UNKNOWN_TOOL if failure.unknown_tool else call.tool
     if state.denied.tool != tool:
-        state.denied = Denied(tool, 0, call.mark.at_ms, call.mark)
+        state.denied = Denied(tool, 0, call.mark)
     denied = state.denied
     denied.count += 1
     group = limits.error_streak
@@ -71,12 +80,10 @@ def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -
         count=denied.count,
         limit=f"error_streak.denied_{level}",
         value=group.denied_terminate if level == "terminate" else group.denied_warn,
-        since_ms=denied.since_ms,
         mark=denied.mark,
         what=f"{denied.count} calls of {_whose(tool)}",
         calls=(call.text,),
-        error=failure.template,
-        from_text=failure.from_text,
+        failure=failure,
         weak=failure.from_text,
     )
 
@@ -92,7 +99,7 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
     seen = next((seen for seen in state.failing_calls if seen.action == call.action), None)
     if seen is None or seen.kind != failure.kind or call.seq - seen.last_seq > limits.error_streak.same_call_within:
         state.failing_calls = [other for other in state.failing_calls if other is not seen][1 - MAX_FAILING_CALLS :]
-        seen = FailingCall(call.action, failure.kind, 0, call.mark.at_ms, call.mark, call.seq)
+        seen = FailingCall(call.action, failure.kind, 0, call.mark, call.seq)
     else:
         state.failing_calls.remove(seen)
     state.failing_calls.append(seen)
@@ -112,12 +119,10 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
             count=seen.count,
             limit=f"error_streak.same_call_{level}",
             value=terminate if level == "terminate" else warn,
-            since_ms=seen.since_ms,
             mark=seen.mark,
             what=f"the same call failing the same way {seen.count} times, no accepted edit between",
             calls=(call.text,),
-            error=failure.template,
-            from_text=failure.from_text,
+            failure=failure,
             weak=failure.from_text,
         )
 
@@ -125,7 +130,7 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
 def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
     area = _take_area(state, call)
     if failure.failing is not None and area.failing is not None and failure.failing < area.failing:
-        area.count, area.since_ms, area.mark = 0.0, call.mark.at_ms, call.mark
+        area.count, area.mark = 0.0, call.mark
         area.kinds.clear()
     if failure.failing is not None:
         area.failing = failure.failing if area.failing is None else min(area.failing, failure.failing)
@@ -158,12 +163,10 @@ def _area_finding(
         count=area.count,
         limit=f"error_streak.{level}",
         value=limits.error_streak.terminate if level == "terminate" else limits.error_streak.warn,
-        since_ms=area.since_ms,
         mark=area.mark,
         what=f"failures of {call.program} without a success between: {kinds}, counted as {area.count:g}",
         calls=(call.text,),
-        error=failure.template,
-        from_text=failure.from_text,
+        failure=failure,
         weak=failure.from_text,
     )
 
@@ -178,6 +181,6 @@ def _take_area(state: SessionState, call: Call) -> Area:
     area = next((seen for seen in state.areas if seen.area == wanted), None)
     others = [seen for seen in state.areas if seen is not area]
     if area is None:
-        area = Area(wanted, actions=[call.action], since_ms=call.mark.at_ms, mark=call.mark)
+        area = Area(wanted, actions=[call.action], mark=call.mark)
     state.areas = [*others[1 - MAX_AREAS :], area]
     return area

@@ -3,6 +3,10 @@
 import msgspec
 
 from detectors.failure import Failure
+from detectors.use import Kind
+
+WORD_BYTES = 2
+"""Of the print of one word of a query."""
 
 
 class Mark(msgspec.Struct, array_like=True, frozen=True):
@@ -15,13 +19,19 @@ class Mark(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Call(msgspec.Struct, array_like=True):
-    """One tool call as detectors see it.
+    """One tool call as detectors see it. Digests are 64 bits; 0 says that there is nothing to compare.
 
-    ``action`` is a digest of tool and canonical arguments, ``key`` of those and the masked result; both are 0 when the
-    arguments were not recorded. ``recorded`` is False when the result was not; ``ok`` is the producer's word that the
-    call succeeded. ``program`` is what a command runs, the tool itself for others; ``outage`` tells of a result that
-    passes by itself. ``mark`` includes the call. ``settled`` calls (an accepted edit came after them) no longer count
-    towards a majority.
+    ``action`` is a digest of tool and canonical arguments, ``key`` of those and the masked result, ``answer`` of the
+    tool and its result without what the arguments echo, ``patch`` of an edit without comments and blanks, ``page`` of
+    what an interaction led to, ``target`` of the one thing that is read or changed, of which ``start`` to ``end`` are
+    the lines asked for (0 and 0 for all), ``words`` prints of what a search asks for.
+
+    ``recorded`` is False when the result was not; ``ok`` is the producer's word that the call succeeded. ``program`` is
+    what a command runs, the tool itself for others. ``empty`` tells of a result that brought nothing, ``complains`` of
+    a short one that says no, ``outage`` of one that passes by itself. ``mark`` includes the call.
+
+    Set when the call is counted: ``settled`` calls (an accepted edit came after them) no longer count towards a
+    majority; ``stale`` ones brought what the session had seen before.
     """
 
     seq: int
@@ -29,20 +39,61 @@ class Call(msgspec.Struct, array_like=True):
     mark: Mark
     tool: str
     program: str
+    kind: Kind
     action: int
     key: int
+    answer: int
+    patch: int
+    page: int
+    target: int
+    words: bytes
+    start: int
+    end: int
     recorded: bool
     ok: bool
     batch: int
     executes: bool
-    edits: bool
-    polls: bool
+    changes: bool
+    scrolls: bool
+    empty: bool
+    complains: bool
     outage: bool
     failure: Failure | None
     text: str
     settled: bool = False
+    stale: bool = False
 
     @property
     def succeeded(self) -> bool:
         """The call is known, or from its text believed, not to have failed."""
         return self.failure is None and (self.recorded or self.ok)
+
+    @property
+    def edits(self) -> bool:
+        """The call changes files or other state."""
+        return self.kind == "edit" or self.changes
+
+    @property
+    def applied(self) -> bool:
+        """The call is an edit that was accepted."""
+        return self.edits and self.succeeded
+
+    @property
+    def polls(self) -> bool:
+        """The call waits, or asks how something is getting on."""
+        return self.kind == "poll"
+
+    @property
+    def operates(self) -> bool:
+        """The call presses, types or chooses in an interface: what is done again does the same, unlike scrolling."""
+        return self.kind == "interact" and not self.scrolls
+
+    @property
+    def runs(self) -> bool:
+        """The call executes something whose outcome is its answer."""
+        return self.executes or self.kind in {"run", "check"}
+
+    @property
+    def talks(self) -> bool:
+        """The call only plans or speaks: it neither adds to a loop of work nor ends one."""
+        return self.kind in {"plan", "talk"} and self.failure is None

@@ -1,7 +1,9 @@
 """Whether a call failed, and with which kind of failure.
 
-The producer's flag decides where there is one; else the beginning of the result is read, which is weaker evidence and
-marked so. A failure's kind is its error code or the masked template of its message, so that wording does not matter.
+The producer's flag decides where it says so; else the beginning of the result is read, which is weaker evidence and
+marked so. Flags often say no more than that the tool itself ran: an edit that was refused, a build that broke and an
+answer that begins with an error count as failures whatever their flag. A failure's kind is its error code or the masked
+template of its message, so that wording does not matter.
 """
 
 import re
@@ -13,6 +15,7 @@ from msgspec import UNSET
 from detectors.canonical import digest
 from detectors.excerpt import cut
 from detectors.masks import bounded, mask_failure, text_of
+from detectors.use import Use
 from schemas.events import ToolCall
 
 MIN_LETTERS = 8
@@ -22,20 +25,47 @@ _HEAD_CHARS = 400
 _LINE_CHARS = 300
 _TAIL_CHARS = 2_000
 _TEMPLATE_BYTES = 160
+_CHECK_CHARS = 4_000
+_REFUSAL_CHARS = 300
+_WORD_CHARS = 160  # a sentence or two: what a world or interface says to an action
+_ANSWER_CHARS = 1_000  # what reads and searches show; beyond it, it is content that may begin with anything
 
 _FAILED_TEXT = re.compile(
     r"""(?ix)
       ^\s*(?:<[\w-]+>\s*)*(?:
         traceback\ \(most\ recent | (?:\w+\.)*\w*(?:error|exception)\b\s*[:\-(]
-      | error\b | fatal: | panic: | failed\b | failure\b
-      | (?:/?\w+/)*(?:ba|z|da)?sh:\ .*(?:not\ found|no\ such|permission\ denied|syntax\ error)
+      | error\b | fatal: | panic: | failed\b | failure\b | timed?\ ?out\b | timeout\ \S+\ exceeded
+      | (?:invalid|illegal|unrecognized|unsupported)\ (?!date)[\w-]+\b
+      | (?:you\ )?(?:cannot|can't|could\ not|unable\ to)\ \w
+      | (?:/?\w+/)*(?:ba|z|da|k)?sh:\ (?!warning)(?:line\ \d+:|\S+:)\ \S
       | (?:command|process)\ (?:failed|exited\ with\ (?:exit\ )?(?:code|status)\ [1-9])
       | (?:exit|return)\s?_?(?:code|status)\W{0,3}[1-9] | permission\ denied | unknown\ (?:tool|function|command)
       )
     | \[?(?:exit|return)[\s_]?(?:code|status)\W{0,3}[1-9]\d*\b
     | <returncode>[1-9]
+    | ^\s*\{\s*["'](?:error|err|exception|error_message)["']\s*:\s*(?!null|none|false|["']{2}|\{\}|\[\])
+    | ["']?(?:success|ok)["']?\s*[:=]\s*false\b | \bis_?error["']?\s*[:=]\s*true\b
+    | ["']status["']\s*:\s*["'](?:error|failed|failure)\b
     """
 )
+_FAILED_CHECK = re.compile(
+    r"""(?mx)
+      \b[1-9]\d{0,5}\ (?:[\w-]+\ ){0,2}?(?i:failed|failing|failures?|errors?)\b
+    | ^\s*(?:FAILED|FAIL|FAILURE|ERROR)\b | \bBUILD\ FAILED\b | ^Traceback\ \(most\ recent
+    | ^\w*(?:Error|Exception):\ . | (?:^|:\ )(?i:(?:fatal\ )?error)(?:\[\w+\])?:\ .
+    | \b(?i:tests?|build|compilation|assertion)\ (?:\w+\ )?(?i:failed|fails)\b
+    """
+)
+_REFUSES = re.compile(
+    r"""(?ix)\b(?:not|no|cannot|can't|(?:could|did|does|was|is)n't|unable|invalid|fail(?:ed|s|ure)?|errors?|missing|must
+      |refused|denied|rejected|illegal|incorrect|wrong|unexpected|unchanged|nothing|unknown|unsupported|is\ empty
+      |too\ (?:long|large|many|much|big))\b"""
+)
+_ACCEPTS = re.compile(
+    r"(?i)\b(?:success(?:ful(?:ly)?)?|(?:has|have) been|created|written|wrote|saved|updated|replaced|applied|edited"
+    r"|added|done|ok|changed|moved|removed|deleted|inserted)\b"
+)
+_ACTS = frozenset({"edit", "interact", "other"})
 _TELLING_LINE = re.compile(
     r"(?i)\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|undefined|unresolved|denied|not found"
     r"|no such|invalid|unexpected|expected|refused|missing|unknown)\b"
@@ -43,7 +73,7 @@ _TELLING_LINE = re.compile(
 _EXCEPTION_LINE = re.compile(r"^(?:E\s+)?(?:\w+\.)*\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?:: .*)?$")
 _OUTAGE = r"""(?:
     (?:http(?:/[\d.]+)?|status(?:[\s_-]?code)?|code|error)\W{0,4}(?:429|50[0234])\b
-  | (?:429|50[0234])\s(?:client|server|too\ many|internal|bad\ gateway|service|gateway|from\ upstream)
+  | (?:429|50[0234])\s(?:client|server|too\ many|internal|bad\ gateway|service|gateway|(?:from\ )?upstream)
   | too\ many\ requests | rate[\s_-]?limit(?:ed|s|\ exceeded|\ reached)? | rate\ exceeded
   | resource[\s_]exhausted | throttl(?:ed|ing\w*)
   | econnreset | socket\ hang\ up | connection\ (?:was\ )?(?:reset|dropped|aborted) | upstream\ connect\ error
@@ -57,7 +87,7 @@ _OUTAGE_ALONE = re.compile(
 _OF_A_CHECK = re.compile(r"(?i)\bassert|\bexpected\b|\bFAILED\b|\btests?\b|==")
 _TRANSIENT_CODE = re.compile(
     r"(?i)^(?:http[\s/_-]?)?(?:429|50[0234])$|^(?:ECONNRESET|EPIPE|ETIMEDOUT|too_?many_?requests|throttl\w*"
-    r"|rate_?limit\w*|resource_?exhausted|overloaded(?:_error)?|service_?unavailable)$"
+    r"|rate_?limit\w*|transient\w*|resource_?exhausted|overloaded(?:_error)?|service_?unavailable)$"
 )
 _UNKNOWN_TOOL = re.compile(
     r"(?i)^\W*(?:error\W+)?(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
@@ -83,11 +113,11 @@ class Failure(msgspec.Struct, array_like=True, frozen=True):
     failing: int | None = None
 
 
-def read_failure(call: ToolCall) -> Failure | None:
-    """Return how a call failed, None when it did not or when nothing tells."""
+def read_failure(call: ToolCall, use: Use) -> Failure | None:
+    """Return how a call failed, None when it did not or when nothing tells; ``use`` is what it was for."""
     flagged = call.status in {"error", "timeout", "denied"}
     result = "" if call.result is UNSET or call.result is None else text_of(call.result)
-    if not flagged and (call.status == "ok" or _FAILED_TEXT.search(result[:_HEAD_CHARS]) is None):
+    if not flagged and not _reads_as_failure(result, call.status, use):
         return None
     message = (call.error.message if call.error else None) or result
     code = None if call.error is None else call.error.code
@@ -104,11 +134,39 @@ def read_failure(call: ToolCall) -> Failure | None:
         kind=kind,
         template=cut(template, _TEMPLATE_BYTES),
         from_text=not flagged,
-        transient=_is_transient(code, message),
+        transient=_is_transient(code, call.error.type if call.error else None, message),
         denied=call.status == "denied",
         unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
         failing=int(counts[-1]) if counts else None,
     )
+
+
+def complains(result: str) -> bool:
+    """Tell whether a short answer, or the first lines of a longer one, says no rather than yes."""
+    head = result[:_REFUSAL_CHARS]
+    return _REFUSES.search(head) is not None and _ACCEPTS.search(head) is None
+
+
+def _reads_as_failure(result: str, status: str | None, use: Use) -> bool:
+    """Tell whether a result reads as a failure though no flag says so.
+
+    What reads and searches show may be of any kind: only without a flag, or when it is short, is its beginning judged.
+    """
+    if use.kind == "poll":
+        return False  # that something else has failed, or not yet ended, is what a poll is for
+    head = result[:_HEAD_CHARS]
+    if use.kind in {"edit", "check"} and _FAILED_CHECK.search(f"{result[:_CHECK_CHARS]}\n{result[-_CHECK_CHARS:]}"):
+        return True
+    if (
+        use.kind in _ACTS
+        and not use.executes
+        and complains(result)
+        and (use.kind == "edit" or len(result) <= _WORD_CHARS)
+    ):
+        return True
+    if use.kind in {"read", "search", "plan", "talk"} and status == "ok":
+        return not use.executes and len(result) <= _ANSWER_CHARS and _FAILED_TEXT.search(head) is not None
+    return _FAILED_TEXT.search(head) is not None
 
 
 def speaks_of_outage(result: str) -> bool:
@@ -116,12 +174,12 @@ def speaks_of_outage(result: str) -> bool:
     return _OUTAGE_ALONE.match(result) is not None
 
 
-def _is_transient(code: str | int | None, message: str) -> bool:
+def _is_transient(code: str | int | None, kind: str | None, message: str) -> bool:
     """Tell an outage that goes by itself from a failure that means something.
 
     A check whose failure speaks of one (``assert 500 == 200``) has found something, and is none.
     """
-    if code is not None and _TRANSIENT_CODE.match(str(code)):
+    if any(said is not None and _TRANSIENT_CODE.match(str(said)) for said in (code, kind)):
         return True
     head = message[:_HEAD_CHARS]
     return _TRANSIENT.search(head) is not None and _OF_A_CHECK.search(head) is None

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from detectors.facts import Mark
+from detectors.failure import Failure
+
+Level = Literal["notice", "warn", "terminate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,24 +15,33 @@ class Finding:
 
     ``fingerprint`` names the loop itself and ``members`` the actions it is made of, so that two detectors that see one
     loop are known to speak of the same. ``limit`` is the dotted name of the limit reached and ``value`` what it was.
-    ``since_ms`` is the event time of the loop's first call and ``mark`` what had been spent when it began to repeat.
-    ``weak`` evidence does not terminate alone; ``from_text`` says that failure was read from text.
+    ``mark`` is what had been spent when it began to repeat, ``since_ms`` the event time of the loop's first call where
+    that is another. ``failure`` is what recurs. ``weak`` evidence does not terminate alone.
     """
 
     detector: str
-    level: Literal["warn", "terminate"]
+    level: Level
     fingerprint: int
     members: tuple[int, ...]
     count: float
     limit: str
     value: float
-    since_ms: int
     mark: Mark
     what: str
     calls: tuple[str, ...] = ()
-    error: str = ""
+    failure: Failure | None = None
     weak: bool = False
-    from_text: bool = False
+    since_ms: int | None = None
+
+    @property
+    def error(self) -> str:
+        """The template of the recurring failure; empty when there is none."""
+        return self.failure.template if self.failure else ""
+
+    @property
+    def from_text(self) -> bool:
+        """Failure was read from text, which is weaker than a flag."""
+        return self.failure is not None and self.failure.from_text
 
 
 def level_of(count: float, warn: float, terminate: float) -> Literal["warn", "terminate"] | None:

@@ -15,9 +15,55 @@ _ADVICE = {
         "You are going round in a circle: each step brings you back to where you were. Break it: decide from what you "
         "already know, take a step that is none of these, or say what is missing."
     ),
+    "revisits": (
+        "Nearly everything you looked at lately, you had seen before. Write down what you know and what is missing, "
+        "then take one step that can bring something new, or say that you are stuck."
+    ),
+    "category": (
+        "You have done one kind of thing for a very long time. Say what it has brought and what the next different "
+        "step is: if you only looked, change something; if you only changed things, check them."
+    ),
     "error_streak": (
         "The attempts keep failing. Stop running it again. Read the failure from its beginning, state its one cause, "
         "check that cause separately, and only then change something. If it is outside your reach, say so."
+    ),
+    "same_failure": (
+        "Every one of these calls failed for the same reason, so it is not their content that is wrong. Read the "
+        "message again: it says what form is expected or what is missing. Send the smallest call that satisfies it, "
+        "or use another tool."
+    ),
+    "same_write": (
+        "You have made this very edit before; making it again only adds to the file or fails again, whatever its "
+        "comment says. Look at what the file holds now, undo what was added twice, and change something else."
+    ),
+    "refused_edits": (
+        "Your edits of this place keep being refused. Read the lines as they are now and copy them exactly, or replace "
+        "a larger part at once. If the refusal names a rule, satisfy the rule first."
+    ),
+    "stuck_check": (
+        "The check gives the same failing answer whatever you change, so your changes do not touch its cause. Find out "
+        "whether it sees them at all (the right file, a stale build, another environment), then trace the failure "
+        "from its first line."
+    ),
+    "same_answer": (
+        "This tool gives the same answer to everything you ask. It cannot tell you more: take the answer as it is, ask "
+        "a different source, or say what cannot be found out."
+    ),
+    "fruitless_search": (
+        "What you search for is most likely not there, or not under any name like these. Stop inventing names: list "
+        "what there is, start from something you have seen, or conclude that it does not exist and say so."
+    ),
+    "rereads": (
+        "You have read this already and it has not changed. Stop re-reading: note the two or three facts that matter "
+        "and decide."
+    ),
+    "analysis": (
+        "You have been reading for a while without doing anything. What you know is enough for a first step: make the "
+        "smallest change that could work, and let its result tell you what to read next."
+    ),
+    "budget": (
+        "This session has nearly used up what it may spend. Finish what can be finished, write down where things "
+        "stand, and stop."
     ),
 }
 

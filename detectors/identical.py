@@ -6,6 +6,7 @@ results were not recorded are judged by their arguments alone, at a higher limit
 
 from collections.abc import Iterator
 
+from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding, level_of
@@ -13,24 +14,41 @@ from detectors.limits import Limits
 from detectors.state import SessionState, Streak
 
 NAME = "identical"
+ABOUT = About(
+    rule=(
+        "The same call with the same result, in a row or as the majority of the latest calls; the action "
+        "alone, at higher limits, where results were not recorded, move each time or show the same page."
+    ),
+    source="CycleDetector, first dimension (3, 5); other tiers from what peers' users reported",
+    cleared_by="another call or another result; for a majority an accepted edit",
+)
+
+_ACTIONS_ONLY = {
+    "identical.moving_warn",
+    "identical.page_warn",
+    "identical.unrecorded_warn",
+    "identical.unrecorded_interaction_warn",
+}
 
 
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Count the call into the streak and yield what limits it reaches; `state.recent` ends with this call."""
     if not call.action:
         state.streak = Streak()
+        state.moving = Streak()
         return
     streak = state.streak
     if streak.key == call.key:
         streak.count += 1
         streak.batch, streak.in_batch = call.batch, 1
     else:
-        state.streak = streak = Streak(call.key, 1, call.mark.at_ms, call.mark, call.batch, 1)
+        state.streak = streak = Streak(call.key, 1, call.mark, call.batch, 1)
     factor = limits.decision.poller_factor if call.polls else 1
     if not call.recorded:
-        warn = limits.identical.unrecorded_warn * factor
+        limit = f"identical.unrecorded_{'interaction_' if call.operates else ''}warn"
+        warn = limits.value(limit) * factor
         if streak.count >= warn:
-            yield _finding(state, call, streak.count, "identical.unrecorded_warn", warn)
+            yield _finding(state, call, streak.count, limit, warn)
         return
     warn, terminate = limits.identical.warn * factor, limits.identical.terminate * factor
     if level := level_of(streak.count, warn, terminate):
@@ -38,6 +56,29 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         yield _finding(state, call, streak.count, f"identical.{level}", value)
     else:
         yield from _majority(state, call, limits)
+        yield from _moving(state, call, limits)
+        yield from _page(state, call, limits)
+
+
+def _page(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Judge equal interactions in a row that lead to the same page, whatever else its text says."""
+    key = digest("page", call.action, call.page) if call.page else 0
+    if not key or state.page.key != key:
+        state.page = Streak(key, 0, call.mark)
+    state.page.count += 1
+    if key and state.page.count >= limits.identical.page_warn:
+        yield _finding(state, call, state.page.count, "identical.page_warn", limits.identical.page_warn)
+
+
+def _moving(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Judge equal calls in a row whose results move each time: honest polling for long, not without end."""
+    moving = state.moving
+    if moving.key != call.action:
+        state.moving = moving = Streak(call.action, 0, call.mark)
+    moving.count += 1
+    warn = limits.identical.moving_warn * (limits.decision.poller_factor if call.polls else 1)
+    if moving.count >= warn and not call.operates:
+        yield _finding(state, call, moving.count, "identical.moving_warn", warn)
 
 
 def repeats_in_batch(state: SessionState, call: Call) -> bool:
@@ -68,7 +109,7 @@ def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Findi
 
 def settle_runs(state: SessionState, call: Call) -> None:
     """After an accepted edit, earlier calls no longer count: looking or checking again is what one should do."""
-    if call.edits and call.succeeded:
+    if call.applied:
         for seen in state.recent:
             seen.settled = seen.settled or not seen.edits
 
@@ -81,6 +122,10 @@ def _finding(
         what = f"the same call with the same result {count} times among the last {call.seq - first.seq + 1} calls"
     elif limit == "identical.batch_warn":
         what = f"the same call {count} times in one parallel batch"
+    elif limit == "identical.page_warn":
+        what = f"the same action {count} times in a row, leading to the same page"
+    elif limit == "identical.moving_warn":
+        what = f"the same call {count} times in a row, with ever another result"
     elif call.recorded:
         what = f"the same call with the same result {count} times in a row"
     else:
@@ -93,11 +138,12 @@ def _finding(
         count=count,
         limit=limit,
         value=value,
-        since_ms=first.mark.at_ms if first else state.streak.since_ms,
         mark=first.mark if first else state.streak.mark,
         what=what,
         calls=(call.text,),
-        error=call.failure.template if call.failure else "",
-        weak=call.outage or (call.failure is not None and call.failure.transient),
-        from_text=call.failure is not None and call.failure.from_text,
+        failure=call.failure,
+        weak=call.outage
+        or call.kind == "interact"
+        or limit in _ACTIONS_ONLY
+        or (call.failure is not None and call.failure.transient),
     )

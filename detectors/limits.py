@@ -5,17 +5,20 @@ limits is immutable and remembers which layer set each value, so that an alert c
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
 import msgspec
 from msgspec import Meta
 
-from detectors.tools import Tools, plain_name
+from detectors.catalogue import Tools
+from detectors.tools import plain_name
 
 Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
 Factor = Annotated[float, Meta(ge=1, le=1_000)]
 MAX_PERIOD_CALLS = 8
 MAX_WINDOW_CALLS = 12
+MAX_EDITS = 12  # latest edits that are remembered
+MAX_SEARCHES = 10  # latest searches
 
 
 class InvalidLimits(ValueError):
@@ -30,25 +33,62 @@ class IdenticalLimits(_Section, frozen=True, kw_only=True):
     """Equal calls with equal results (CycleDetector, first dimension: 3 and 5).
 
     The window catches what one foreign call between would hide; the batch limit is for equal calls that one response
-    asks for in parallel, which otherwise count once.
+    asks for in parallel, which otherwise count once. Where results were not recorded, or move each time, only the
+    actions are equal: these have high limits and never terminate. Interfaces as a rule answer with a picture, so that
+    an interaction other than scrolling needs fewer.
     """
 
     warn: Positive = 3
     terminate: Positive = 5
     unrecorded_warn: Positive = 20
+    unrecorded_interaction_warn: Positive = 10
+    moving_warn: Positive = 50
     window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = MAX_WINDOW_CALLS
     window_warn: Positive = 5
     window_terminate: Positive = 7
     batch_warn: Positive = 12
+    page_warn: Positive = 6
+
+
+class RevisitsLimits(_Section, frozen=True, kw_only=True):
+    """Calls among the latest that brought only what the session had seen before, in whatever order."""
+
+    window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = MAX_WINDOW_CALLS
+    warn: Positive = 10
 
 
 class AlternationLimits(_Section, frozen=True, kw_only=True):
-    """Blocks of 2 to 8 calls that repeat with equal results, counted in whole laps."""
+    """Blocks of 2 to 8 calls that repeat with equal results, counted in whole laps (flapping and convergence: 3, 5)."""
 
     warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 3
     terminate: Annotated[int, Meta(ge=2, le=1_000_000)] = 5
+    edited_warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 4
+    edited_terminate: Annotated[int, Meta(ge=2, le=1_000_000)] = 6
     unrecorded_warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 10
+    unrecorded_interaction_warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 6
     max_period: Annotated[int, Meta(ge=2, le=MAX_PERIOD_CALLS)] = MAX_PERIOD_CALLS
+
+
+class CategoryLimits(_Section, frozen=True, kw_only=True):
+    """Calls of one category in a row (CycleDetector, second dimension, with its overrides for tools that execute).
+
+    A call with other arguments than the last one adds a half. ``alone`` lets a terminate rest on the category.
+    """
+
+    explore_warn: Positive = 100
+    explore_terminate: Positive = 200
+    act_warn: Positive = 50
+    act_terminate: Positive = 100
+    plan_warn: Positive = 30
+    plan_terminate: Positive = 60
+    other_warn: Positive = 50
+    other_terminate: Positive = 100
+    execute_warn: Positive = 50
+    execute_terminate: Positive = 100
+    execute_write_warn: Positive = 30
+    execute_write_terminate: Positive = 60
+    tools: dict[str, tuple[Positive, Positive]] = {}
+    alone: bool = False
 
 
 class ErrorStreakLimits(_Section, frozen=True, kw_only=True):
@@ -61,6 +101,96 @@ class ErrorStreakLimits(_Section, frozen=True, kw_only=True):
     same_call_within: Positive = 12  # calls; single failures further apart are not one loop
     denied_warn: Positive = 3
     denied_terminate: Positive = 10
+
+
+class SameFailureLimits(_Section, frozen=True, kw_only=True):
+    """Calls of any tool in a row that fail with one reason, or two in turn, with ever other arguments."""
+
+    warn: Positive = 5
+    terminate: Positive = 12
+
+
+class SameWriteLimits(_Section, frozen=True, kw_only=True):
+    """One and the same edit, accepted each time or failing each time."""
+
+    warn: Positive = 3
+    terminate: Positive = 6
+    window: Annotated[int, Meta(ge=2, le=MAX_EDITS)] = MAX_EDITS
+    window_warn: Positive = 5
+
+
+class RefusedEditsLimits(_Section, frozen=True, kw_only=True):
+    """Edits of one target that are refused, or fail their check, for one reason or two in turn."""
+
+    warn: Positive = 5
+    terminate: Positive = 10
+    window: Annotated[int, Meta(ge=2, le=MAX_EDITS)] = 10
+
+
+class FruitlessSearchLimits(_Section, frozen=True, kw_only=True):
+    """Searches and look-ups that bring nothing; fewer are enough when they share their words.
+
+    Never terminates alone.
+    """
+
+    warn: Positive = 8
+    reworded_warn: Positive = 5
+    window: Annotated[int, Meta(ge=2, le=MAX_SEARCHES)] = MAX_SEARCHES
+
+
+class StuckCheckLimits(_Section, frozen=True, kw_only=True):
+    """One check or run with the same failing answer, whatever was edited between (flapping and convergence).
+
+    Terminates where CycleDetector's error streak does: who still edits is not to be stopped as early as who does not.
+    """
+
+    warn: Positive = 5
+    terminate: Positive = 15
+
+
+class SameAnswerLimits(_Section, frozen=True, kw_only=True):
+    """One tool that gives one answer whatever it is asked."""
+
+    warn: Positive = 6
+    terminate: Positive = 8
+    window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = MAX_WINDOW_CALLS
+
+
+class RereadsLimits(_Section, frozen=True, kw_only=True):
+    """Reads of one file in which under a tenth is new (analysis-loop guide: 3)."""
+
+    notice: Positive = 3
+    warn: Positive = 6
+    new_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
+    within: Positive = 20  # calls; a reread after more of them counts anew
+
+
+class AnalysisLimits(_Section, frozen=True, kw_only=True):
+    """Calls in a row that only look (analysis-loop guide: 5 of the last 10; by role 5, 6, 7, 10; profiles 8/15, 3/5).
+
+    ``exempt`` is how many of a task's first calls do not count, since real work opens with reading. Alone it is a
+    notice; together with rereads, or after so many ``interventions`` and looks in a row all the same, a warn. Of real
+    healthy sessions 3 in 100 look 30 times in a row, none 40 times.
+    """
+
+    profile: Literal["standard", "conservative", "aggressive"] = "standard"
+    roles: dict[str, Positive] = msgspec.field(
+        default_factory=lambda: {"code": 5, "debugger": 6, "orchestrator": 7, "explore": 10}
+    )
+    exempt: Annotated[int, Meta(ge=0, le=1_000_000)] = 20
+    interventions: Positive = 2
+    ignored_warn: Positive = 40
+
+
+class BudgetLimits(_Section, frozen=True, kw_only=True):
+    """What one session may spend; 0 for no limit. Warned at the soft share once something else is wrong as well."""
+
+    calls: Annotated[int, Meta(ge=0)] = 0
+    turns: Annotated[int, Meta(ge=0)] = 0
+    tokens: Annotated[int, Meta(ge=0)] = 0
+    cost_usd: Annotated[float, Meta(ge=0)] = 0.0
+    wall_s: Annotated[float, Meta(ge=0)] = 0.0
+    soft_share: Annotated[float, Meta(gt=0, le=1)] = 0.8
 
 
 class DecisionLimits(_Section, frozen=True, kw_only=True):
@@ -83,12 +213,29 @@ class Limits(_Section, frozen=True, kw_only=True):
     """
 
     mode: Literal["observe", "warn", "enforce"] = "enforce"
+    session_mode: Literal["", "explore", "implement"] = ""
     identical: IdenticalLimits = IdenticalLimits()
+    revisits: RevisitsLimits = RevisitsLimits()
     alternation: AlternationLimits = AlternationLimits()
+    category: CategoryLimits = CategoryLimits()
     error_streak: ErrorStreakLimits = ErrorStreakLimits()
+    same_failure: SameFailureLimits = SameFailureLimits()
+    same_write: SameWriteLimits = SameWriteLimits()
+    refused_edits: RefusedEditsLimits = RefusedEditsLimits()
+    fruitless_search: FruitlessSearchLimits = FruitlessSearchLimits()
+    stuck_check: StuckCheckLimits = StuckCheckLimits()
+    same_answer: SameAnswerLimits = SameAnswerLimits()
+    rereads: RereadsLimits = RereadsLimits()
+    analysis: AnalysisLimits = AnalysisLimits()
+    budget: BudgetLimits = BudgetLimits()
     decision: DecisionLimits = DecisionLimits()
     tools: Tools = Tools()
     layers: Mapping[str, str] = {}
+
+    def value(self, name: str) -> float:
+        """Return the limit of this dotted name."""
+        section, _, field = name.partition(".")
+        return float(getattr(getattr(self, section), field))
 
     def layer(self, name: str) -> str:
         """Return the layer that set the limit of this dotted name; ``default`` when none did."""
@@ -99,10 +246,29 @@ _PAIRS = (
     ("identical", "warn", "terminate"),
     ("identical", "window_warn", "window_terminate"),
     ("identical", "window_terminate", "window"),
+    ("revisits", "warn", "window"),
     ("alternation", "warn", "terminate"),
+    ("alternation", "edited_warn", "edited_terminate"),
+    ("category", "explore_warn", "explore_terminate"),
+    ("category", "act_warn", "act_terminate"),
+    ("category", "plan_warn", "plan_terminate"),
+    ("category", "other_warn", "other_terminate"),
+    ("category", "execute_warn", "execute_terminate"),
+    ("category", "execute_write_warn", "execute_write_terminate"),
     ("error_streak", "warn", "terminate"),
     ("error_streak", "same_call_warn", "same_call_terminate"),
     ("error_streak", "denied_warn", "denied_terminate"),
+    ("same_failure", "warn", "terminate"),
+    ("same_write", "warn", "terminate"),
+    ("same_write", "window_warn", "window"),
+    ("refused_edits", "warn", "terminate"),
+    ("refused_edits", "terminate", "window"),
+    ("fruitless_search", "warn", "window"),
+    ("fruitless_search", "reworded_warn", "warn"),
+    ("stuck_check", "warn", "terminate"),
+    ("same_answer", "warn", "terminate"),
+    ("same_answer", "terminate", "window"),
+    ("rereads", "notice", "warn"),
 )
 
 
@@ -110,7 +276,8 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
     """Merge layers of configuration, later ones winning, over ``base`` (the defaults when None).
 
     A layer is its name, for example ``file:traction.toml`` or ``override:session:abc``, and a mapping of limits,
-    nested (``{"identical": {"warn": 4}}``), dotted (``{"identical.warn": 4}``) or both.
+    nested (``{"identical": {"warn": 4}}``), dotted (``{"identical.warn": 4}``) or both. Tables, such as the names of
+    tools, are merged by their keys.
 
     Raises InvalidLimits naming layer, key and remedy for an unknown key, a value of the wrong type or out of range, a
     warn limit above the terminate limit beside it, and a tool's name that could never match.
@@ -124,9 +291,16 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
             names[key] = layer
             try:
                 msgspec.convert(merged, Limits)
-            except msgspec.ValidationError as error:
+            except (msgspec.ValidationError, ValueError) as error:
                 raise InvalidLimits(f"{layer}: {key}: {error}") from None
     limits = msgspec.convert({**merged, "layers": names}, Limits)
+    _check_pairs(limits)
+    _check_names(limits)
+    return limits
+
+
+def _check_pairs(limits: Limits) -> None:
+    names = limits.layers
     for section, low, high in _PAIRS:
         group = getattr(limits, section)
         if getattr(group, low) > getattr(group, high):
@@ -136,22 +310,38 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
                 f"{section}.{high} = {getattr(group, high)}; "
                 f"lower the first or raise the second"
             )
-    for kind in ("execute", "edit", "poll", "plan", "interact", "labels"):
-        for name in getattr(limits.tools, kind):
+
+
+def _check_names(limits: Limits) -> None:
+    """Refuse names of tools that could never match, since they are compared in their plain form."""
+    tables: dict[str, Mapping[str, Any]] = {
+        "tools.names": limits.tools.names,
+        "tools.words": limits.tools.words,
+        "tools.labels": limits.tools.labels,
+        "tools.volatile": limits.tools.volatile,
+        "category.tools": limits.category.tools,
+    }
+    for table, keys in tables.items():
+        for name in keys:
             if name not in {"*", plain_name(name)}:
                 raise InvalidLimits(
-                    f"{names.get(f'tools.{kind}', 'default')}: tools.{kind}: {name!r} never matches, since names are "
-                    f"compared in their plain form; write {plain_name(name)!r}"
+                    f"{limits.layer(table)}: {table}: {name!r} never matches, since names are compared in their plain "
+                    f"form; write {plain_name(name)!r}"
                 )
-    return limits
+    for name, (warn, terminate) in limits.category.tools.items():
+        if warn > terminate:
+            raise InvalidLimits(
+                f"{limits.layer('category.tools')}: category.tools.{name}: warn at {warn} is above terminate at "
+                f"{terminate}; lower the first or raise the second"
+            )
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Dotted names and values of a nested mapping; lists and the tables of `Tools` stay whole."""
+    """Dotted names and values of a nested mapping; lists and tables stay whole."""
     flat: list[tuple[str, Any]] = []
     for key, value in values.items():
         name = f"{prefix}{key}"
-        if isinstance(value, Mapping) and name != "tools.labels":
+        if isinstance(value, Mapping) and name not in _TABLES:
             flat.extend(_flat(value, f"{name}."))
         else:
             flat.append((name, value))
@@ -164,7 +354,25 @@ def _place(merged: Any, layer: str, key: str, value: Any) -> None:
     target: Any = merged
     for part in path:
         target = target.get(part, {}) if isinstance(target, dict) else {}
+    if ".".join(path) in _TABLES and isinstance(target, dict):
+        target[last] = value
+        return
     if not isinstance(target, dict) or last not in target or isinstance(target[last], dict) != isinstance(value, dict):
         known = ", ".join(sorted(name for name, _ in _flat(merged)))
         raise InvalidLimits(f"{layer}: there is no limit {key!r}; known limits are {known}")
-    target[last] = value
+    target[last] = {**target[last], **value} if isinstance(value, dict) else value
+
+
+def _tables() -> frozenset[str]:
+    """Return the dotted names of the limits that are tables: merged by key, not limits of limits."""
+    sections = {field.name: field.type for field in msgspec.structs.fields(Limits)}
+    return frozenset(
+        f"{name}.{field.name}"
+        for name, section in sections.items()
+        if isinstance(section, type) and issubclass(section, msgspec.Struct)
+        for field in msgspec.structs.fields(section)
+        if get_origin(field.type) is dict
+    )
+
+
+_TABLES = _tables()

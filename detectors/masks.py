@@ -5,6 +5,7 @@ numbers are masked. Bare numbers stay: a score, a loss or a count is the answer.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from detectors.canonical import canonical_arguments
@@ -61,7 +62,7 @@ _DETAIL = re.compile(
     r"""'[^'\n]{0,200}'|"[^"\n]{0,200}"|`[^`\n]{0,200}`"""
     r"""|(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.~-]*|0x[0-9a-fA-F]+|\d+(?:\.\d+)?"""
 )
-_ECHO_MIN_CHARS = 4
+MIN_ECHO_CHARS = 4
 _ECHO_MAX_STRINGS = 8
 
 
@@ -83,14 +84,19 @@ def mask_result(text: str) -> str:
     return _mask_volatile(bounded(text).strip())
 
 
+def mask_answer(masked: str, echoes: Iterable[str]) -> str:
+    """Return a masked result without what it only repeats of the question, for comparing answers to other questions."""
+    for echo in sorted(echoes, key=len, reverse=True):
+        masked = masked.replace(echo, MASK)
+    return masked
+
+
 def mask_failure(line: str, arguments: Any) -> str:
     """Return the template of a failure's message: echoes of the arguments, quotations, paths and numbers masked.
 
     Two failures of one kind have equal templates whatever name, line or file they speak of.
     """
-    for echo in _strings(arguments):
-        line = line.replace(echo, MASK)
-    return _DETAIL.sub(MASK, _mask_volatile(line)).strip()
+    return _DETAIL.sub(MASK, _mask_volatile(mask_answer(line, echoes_of(arguments)))).strip()
 
 
 def _mask_volatile(text: str) -> str:
@@ -99,13 +105,13 @@ def _mask_volatile(text: str) -> str:
     return text
 
 
-def _strings(arguments: Any) -> list[str]:
-    """The longest strings among the arguments, longest first, since they contain the shorter ones."""
+def echoes_of(arguments: Any) -> list[str]:
+    """Return the longest strings among the arguments: what a result may repeat of them."""
     found: list[str] = []
     stack = [arguments]
     while stack:
         value = stack.pop()
-        if isinstance(value, str) and len(value) >= _ECHO_MIN_CHARS:
+        if isinstance(value, str) and len(value) >= MIN_ECHO_CHARS:
             found.append(value)
         elif isinstance(value, dict):
             stack.extend(value.values())

@@ -12,17 +12,61 @@ from typing import get_args
 
 import msgspec
 
-from detectors import alternation, error_streak, identical
+from detectors import (
+    alternation,
+    analysis,
+    budget,
+    category,
+    error_streak,
+    fruitless_search,
+    identical,
+    refused_edits,
+    rereads,
+    revisits,
+    same_answer,
+    same_failure,
+    same_write,
+    stuck_check,
+)
 from detectors.call import read_call
 from detectors.canonical import digest
 from detectors.decision import decide, dismiss
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.limits import MAX_WINDOW_CALLS, Limits
-from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS, SeenCall, SessionState
+from detectors.state import (
+    MAX_CLEARS,
+    MAX_SEEN,
+    MAX_SEEN_CALLS,
+    MAX_SEEN_IDS,
+    PRINT_BYTES,
+    Clear,
+    SeenCall,
+    SessionState,
+    holds_print,
+    print_of,
+)
 from schemas.common import Usage
 from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
+
+DETECTORS = (
+    identical,
+    alternation,
+    error_streak,
+    same_failure,
+    same_write,
+    refused_edits,
+    stuck_check,
+    same_answer,
+    fruitless_search,
+    revisits,
+    rereads,
+    analysis,
+    category,
+    budget,
+)
+"""All detectors of a session, in the order in which they look."""
 
 _MAX_TASK_PATHS = 8
 _MAX_PATH_CHARS = 128
@@ -73,35 +117,37 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
         state.duplicates += 1
         return []
     state.calls += 1
+    state.first_ms = state.first_ms or at_ms
     _spend(state, event.usage)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
     _reach_clears(state, at_ms)
     if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
         state.forget_runs()
-    return decide(state, call, _look(state, call, limits), limits)
+    return decide(state, call, _count(state, call, limits), limits)
 
 
-def _look(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
+def _count(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
     """Put the call among the latest and let each detector count it."""
     if identical.repeats_in_batch(state, call):
         return identical.observe_batch(state, call, limits)
     identical.settle_runs(state, call)
     state.recent.append(call)
     del state.recent[:-MAX_WINDOW_CALLS]
-    return chain(
-        identical.observe(state, call, limits),
-        alternation.observe(state, call, limits),
-        error_streak.observe(state, call, limits),
-    )
+    same_write.note_edit(state, call)
+    return chain.from_iterable(detector.observe(state, call, limits) for detector in DETECTORS)
 
 
 def _session_event(state: SessionState, event: SessionEvent, at_ms: int, limits: Limits) -> None:
     _spend(state, event.usage)
     if event.kind == "user_message" and limits.decision.user_message_clears:
-        _clear(state, at_ms, limits)
+        _clear(state, at_ms, limits, Clear.COUNTS)
+    elif event.kind == "context_trimmed":
+        _clear(state, at_ms, limits, Clear.READS)
     elif event.kind == "started":
-        _clear(state, at_ms, limits, loops=True)
+        _clear(state, at_ms, limits, Clear.LOOPS)
         state.ended = False
+    elif event.kind == "turn":
+        state.turns += 1
     elif event.kind == "ended":
         state.ended = True
 
@@ -109,7 +155,7 @@ def _session_event(state: SessionState, event: SessionEvent, at_ms: int, limits:
 def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) -> None:
     """A person's or orchestrator's word: going on or starting over settles all loops so far, the rest is noted."""
     if event.action in {"resume", "reset"}:
-        _clear(state, at_ms, limits, loops=True)
+        _clear(state, at_ms, limits, Clear.LOOPS)
     elif event.action == "mode":
         state.mode = event.mode or ""
     elif event.action == "force":
@@ -120,27 +166,34 @@ def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) ->
         dismiss(state, event.answers)
 
 
-def _clear(state: SessionState, at_ms: int, limits: Limits, *, loops: bool = False) -> None:
-    """Have what was counted from calls before this time forgotten, and with ``loops`` the loops too.
+def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> None:
+    """Have what was counted from calls before this time forgotten, as deep as is said.
 
     What clears comes on another topic than the calls, and may be read before or after them. It takes effect with the
     first call that is not older; when such calls were counted already, they are counted anew.
     """
     later = [call for call in state.recent if call.mark.at_ms >= at_ms]
     if not later:
-        state.clears = sorted([*state.clears, (at_ms, loops)])[-MAX_CLEARS:]
+        state.clears = sorted([*state.clears, (at_ms, depth)])[-MAX_CLEARS:]
         return
-    state.settle(at_ms, loops=loops)
+    state.settle(at_ms, depth)
     for call in later:
-        deque(_look(state, call, limits), maxlen=0)  # detectors count while they are listened to
+        found = _count(state, call, limits) if depth > Clear.READS else _count_reads(state, call, limits)
+        deque(found, maxlen=0)  # detectors count while they are listened to
+
+
+def _count_reads(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
+    """Let those detectors count a call again that a trimmed context sets back."""
+    call.settled = False
+    return chain(revisits.observe(state, call, limits), rereads.observe(state, call, limits))
 
 
 def _reach_clears(state: SessionState, at_ms: int) -> None:
     """Let take effect what clears up to the time of a call."""
     due = [clear for clear in state.clears if clear[0] <= at_ms]
     state.clears = [clear for clear in state.clears if clear[0] > at_ms]
-    for clear_ms, loops in due:
-        state.settle(clear_ms, loops=loops)
+    for clear_ms, depth in due:
+        state.settle(clear_ms, Clear(depth))
 
 
 def _is_late(state: SessionState, at_ms: int, limits: Limits) -> bool:
@@ -189,14 +242,19 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
     if event.call_id is None or state.reuses_call_ids:
         return False
     wanted = digest("call id", event.call_id)
+    unique = _UNIQUE_ID.search(event.call_id) is not None
     seen = next((seen for seen in state.seen_calls if seen.call_id == wanted), None)
     if seen is None:
+        if unique and holds_print(state.seen_ids, print_of(wanted)):
+            return True  # a compacted transcript repeats old calls
         state.seen_calls.append(SeenCall(wanted, call.action, call.mark.at_ms))
         del state.seen_calls[:-MAX_SEEN_CALLS]
+        if unique:
+            state.seen_ids = (state.seen_ids + print_of(wanted))[-MAX_SEEN_IDS * PRINT_BYTES :]
         return False
     seen.repeats += 1
     soon = abs(call.mark.at_ms - seen.at_ms) <= _SAME_CALL_MS and seen.repeats < _MAX_RECORDS_PER_CALL
-    same = seen.action == call.action and (soon or _UNIQUE_ID.search(event.call_id) is not None)
+    same = seen.action == call.action and (soon or unique)
     state.reuses_call_ids = not same
     return same
 

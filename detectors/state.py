@@ -4,6 +4,7 @@ Every list is a ring or has a stated bound; texts are short redacted excerpts. D
 place and never keep an event.
 """
 
+from enum import IntEnum
 from typing import Final
 
 import msgspec
@@ -12,9 +13,11 @@ from detectors.facts import Call, Mark
 from detectors.limits import MAX_PERIOD_CALLS
 from schemas.common import Agent, Task
 
-STATE_VERSION: Final = 1
+STATE_VERSION: Final = 2
 """Version of the encoded form; a state of another version is refused, never guessed at."""
 
+NOTICE: Final = 1
+WARN: Final = 2
 TERMINATED: Final = 3
 DISMISSED: Final = 4
 
@@ -26,6 +29,21 @@ MAX_LOOP_ALERTS = 8  # alerts of one loop that a person can still mark as false
 MAX_AREAS = 8  # programs whose failures are counted apart
 MAX_KINDS = 8  # kinds of failure, and calls, remembered per area
 MAX_FAILING_CALLS = 8  # failing calls remembered for the same-call limit
+MAX_ROW = 24  # failing calls in a row whose kinds are remembered
+MAX_CHECKS = 8  # checks that fail, told apart
+MAX_READS = 8  # targets whose coverage is remembered
+MAX_SPANS = 16  # latest ranges of lines of each
+MAX_KNOWN = 64  # calls with their results that are recognised when they come again
+MAX_SEEN_IDS = 256  # unique call ids remembered for long, since a compacted transcript repeats old calls
+PRINT_BYTES = 4
+
+
+class Clear(IntEnum):
+    """How much an event sets back: what was read, all counts, or the loops under watch as well."""
+
+    READS = 0
+    COUNTS = 1
+    LOOPS = 2
 
 
 class UnsupportedState(ValueError):
@@ -46,7 +64,6 @@ class Streak(msgspec.Struct, array_like=True):
 
     key: int = 0
     count: int = 0
-    since_ms: int = 0
     mark: Mark = Mark()
     batch: int = 0
     in_batch: int = 0
@@ -73,7 +90,6 @@ class Area(msgspec.Struct, array_like=True):
     actions: list[int] = msgspec.field(default_factory=list)
     failing: int | None = None
     edited: bool = False
-    since_ms: int = 0
     mark: Mark = Mark()
 
 
@@ -83,7 +99,6 @@ class FailingCall(msgspec.Struct, array_like=True):
     action: int
     kind: int
     count: int
-    since_ms: int
     mark: Mark
     last_seq: int
 
@@ -93,7 +108,67 @@ class Denied(msgspec.Struct, array_like=True):
 
     tool: str = ""
     count: int = 0
-    since_ms: int = 0
+    mark: Mark = Mark()
+
+
+class FailingRow(msgspec.Struct, array_like=True):
+    """Failing calls in a row: the kind of each failure, and whether the call had been made in the row before.
+
+    ``calls`` counts all of them; ``mark`` is of the first.
+    """
+
+    calls: int = 0
+    kinds: list[tuple[int, bool]] = msgspec.field(default_factory=list)
+    actions: list[int] = msgspec.field(default_factory=list)
+    mark: Mark = Mark()
+
+
+class Edit(msgspec.Struct, array_like=True):
+    """One of the latest edits; ``reason`` is the kind of its failure, 0 when it was accepted."""
+
+    seq: int
+    action: int
+    target: int
+    patch: int
+    reason: int
+    mark: Mark
+
+
+class Search(msgspec.Struct, array_like=True):
+    """One of the latest searches and whether it brought anything."""
+
+    action: int
+    fruitless: bool
+    words: bytes
+    mark: Mark
+
+
+class Check(msgspec.Struct, array_like=True):
+    """One check or run that fails: how often in turn with the answer of this key."""
+
+    action: int
+    key: int
+    count: int
+    mark: Mark
+
+
+class Read(msgspec.Struct, array_like=True):
+    """What was lately read of one target: ranges of lines, (0, 0) for all of it, whose latest key is ``whole``."""
+
+    target: int
+    whole: int
+    spans: list[tuple[int, int]]
+    last_seq: int
+    mark: Mark
+    times: int = 0
+
+
+class Stretch(msgspec.Struct, array_like=True):
+    """Calls of one category in a row."""
+
+    category: str = ""
+    count: float = 0.0
+    action: int = 0
     mark: Mark = Mark()
 
 
@@ -141,21 +216,41 @@ class SessionState(msgspec.Struct, array_like=True):
     seen_calls: list[SeenCall] = msgspec.field(default_factory=list)
     reuses_call_ids: bool = False
     sequences: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
-    clears: list[tuple[int, bool]] = msgspec.field(default_factory=list)
+    clears: list[tuple[int, int]] = msgspec.field(default_factory=list)
     recent: list[Call] = msgspec.field(default_factory=list)
     streak: Streak = msgspec.field(default_factory=Streak)
     cycles: list[Cycle] = msgspec.field(default_factory=lambda: [Cycle() for _ in range(MAX_PERIOD_CALLS - 1)])
     areas: list[Area] = msgspec.field(default_factory=list)
     failing_calls: list[FailingCall] = msgspec.field(default_factory=list)
     denied: Denied = msgspec.field(default_factory=Denied)
+    row: FailingRow = msgspec.field(default_factory=FailingRow)
+    edits: list[Edit] = msgspec.field(default_factory=list)
+    searches: list[Search] = msgspec.field(default_factory=list)
+    checks: list[Check] = msgspec.field(default_factory=list)
+    reads: list[Read] = msgspec.field(default_factory=list)
+    known: bytes = b""
+    stretch: Stretch = msgspec.field(default_factory=Stretch)
+    moving: Streak = msgspec.field(default_factory=Streak)
+    page: Streak = msgspec.field(default_factory=Streak)
+    looks: int = 0
+    look_notices: int = 0
+    opened: int = 0
+    turns: int = 0
+    first_ms: int = 0
+    seen_ids: bytes = b""
     loops: list[Loop] = msgspec.field(default_factory=list)
 
-    def settle(self, at_ms: int, *, loops: bool) -> None:
-        """Drop everything counted so far, and the loops last alerted before this time: all with ``loops``.
+    def settle(self, at_ms: int, depth: Clear) -> None:
+        """Drop what was counted so far, as deep as is said, and loops that were last alerted before this time.
 
-        Otherwise those that were terminated: who goes on after that is warned anew.
+        With the counts go the loops that were terminated, since who goes on after that is warned anew; the others only
+        when they are to go as well.
         """
+        if depth == Clear.READS:
+            self.forget_reads()
+            return
         self.forget_runs()
+        loops = depth == Clear.LOOPS
         self.loops = [
             loop for loop in self.loops if loop.alerted_ms >= at_ms or not (loops or loop.level == TERMINATED)
         ]
@@ -168,6 +263,37 @@ class SessionState(msgspec.Struct, array_like=True):
         self.areas.clear()
         self.failing_calls.clear()
         self.denied = Denied()
+        self.row = FailingRow()
+        self.edits.clear()
+        self.searches.clear()
+        self.checks.clear()
+        self.stretch = Stretch()
+        self.moving = Streak()
+        self.page = Streak()
+        self.looks = 0
+        self.look_notices = 0
+        self.opened = self.calls
+        self.forget_reads()
+
+    def forget_reads(self) -> None:
+        """Drop what was read so far: an agent whose context was trimmed has to read again."""
+        self.reads.clear()
+        self.known = b""
+        for call in self.recent:
+            call.settled = True
+
+
+def print_of(digest: int) -> bytes:
+    """Return the short form of a digest that rings of many hold."""
+    return (digest & 0xFFFF_FFFF).to_bytes(PRINT_BYTES, "little")
+
+
+def holds_print(ring: bytes, wanted: bytes) -> bool:
+    """Tell whether a ring of prints holds one; a match across two of them is none."""
+    at = ring.find(wanted)
+    while at >= 0 and at % PRINT_BYTES:
+        at = ring.find(wanted, at + 1)
+    return at >= 0
 
 
 _ENCODER = msgspec.msgpack.Encoder()

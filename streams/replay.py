@@ -22,6 +22,11 @@ Verdict = Literal["terminate", "warn", "notice"]
 _VERDICTS: tuple[Verdict, ...] = ("terminate", "warn", "notice")
 
 
+def reaching(level: Verdict) -> tuple[Verdict, ...]:
+    """Give the levels that reach a level: itself and those above it."""
+    return _VERDICTS[: _VERDICTS.index(level) + 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """A session and what the detectors said of it.
@@ -105,4 +110,4 @@ class Totals:
 
     def reached(self, level: Verdict) -> int:
         """Tell how many sessions reached a level or a higher one."""
-        return sum(self.verdicts[verdict] for verdict in _VERDICTS[: _VERDICTS.index(level) + 1])
+        return sum(self.verdicts[verdict] for verdict in reaching(level))

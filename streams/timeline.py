@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streams.escalation.text import line
+from streams.escalation.text import ELLIPSIS, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +32,12 @@ _INDENT = " " * 8
 def plain(text: str, most: int = _MAX_LINE_CHARS) -> str:
     """Make a text from elsewhere fit for a line of a terminal: no control characters, cut to so many characters."""
     return line(text, most)
+
+
+def ending(path: str, most: int) -> str:
+    """Make a path fit for a line as `plain` does, but cut at its beginning: what tells paths apart is the end."""
+    clean = plain(path)
+    return clean if len(clean) <= most else f"{ELLIPSIS}{clean[1 - most :]}"
 
 
 def counted(number: int, word: str) -> str:

@@ -4,120 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from detectors import InvalidLimits, Limits, limits_from
-from streams.cli import COMMANDS
-from streams.cli.options import Number, kafka_options
-from streams.config import Config, load
-from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
+from streams.cli.options import FILE, Number, kafka_options
+from streams.cli.recordings import EXIT_UNREADABLE, Reader, read_limits
 from streams.kafka import KafkaSettings, KafkaUnavailable
 from streams.publish import Published, publish
 from streams.replay import Totals, Verdict, play, row
-from streams.timeline import counted, damaged_line, plain, session_lines, summary_lines, unreadable_line
+from streams.timeline import counted, plain, session_lines, summary_lines
 from streams.topics import TopicsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from detectors import Limits
 
-EXIT_UNREADABLE = 1
 EXIT_ALERTED = 3
-
-PROGRESS_AFTER_S = 1.0
-PROGRESS_EVERY_S = 0.2
-
-
-class Progress:
-    """One line on standard error that says how far it is: on a terminal only, and only when it takes long."""
-
-    def __init__(self) -> None:
-        self._on = sys.stderr.isatty()
-        self._next = time.monotonic() + PROGRESS_AFTER_S
-        self._shown = False
-
-    def show(self, text: str) -> None:
-        """Show where it is, at most some times a second."""
-        if self._on and time.monotonic() >= self._next:
-            self._next = time.monotonic() + PROGRESS_EVERY_S
-            self._shown = True
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Take the line away before something else is written."""
-        if self._shown:
-            self._shown = False
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-@dataclass(slots=True)
-class Reader:
-    """Reads all paths, tells on standard error what could not be read, and counts.
-
-    Attributes:
-        paths: files and directories.
-        progress: the line to clear before something is told.
-        unreadable: how many faults there were.
-        skipped: files in directories that are no recordings.
-    """
-
-    paths: tuple[Path, ...]
-    progress: Progress = field(default_factory=Progress)
-    unreadable: int = 0
-    skipped: int = 0
-
-    def sessions(self) -> Iterator[Session]:
-        """Give the sessions one by one."""
-        for path in self.paths:
-            for found in read_path(path):
-                if isinstance(found, Session):
-                    yield found
-                elif isinstance(found, Skipped):
-                    self.skipped += 1
-                else:
-                    self._tell(found)
-
-    def _tell(self, found: Unreadable | Damaged) -> None:
-        self.progress.clear()
-        if isinstance(found, Damaged):
-            click.echo(f"note: {damaged_line(found)}", err=True)
-        else:
-            self.unreadable += 1
-            click.echo(f"error: {unreadable_line(found)}", err=True)
-
-    def remarks(self) -> Iterator[str]:
-        """Give what the summary says of the reading."""
-        if self.skipped:
-            yield f"  skipped {counted(self.skipped, 'file')} of no known format"
-        if self.unreadable:
-            yield f"  could not read {counted(self.unreadable, 'file or line')}: told above"
-
-
-def read_limits(ctx: click.Context, file: Path | None) -> Limits:
-    """Put the limits together: those of `--config`, over them those of `--limits`.
-
-    Raises:
-        click.UsageError: a limit does not exist or has a value it cannot have.
-    """
-    config = ctx.obj if isinstance(ctx.obj, Config) else Config()
-    layers = config.layers
-    if file is not None:
-        limits = load(file, COMMANDS).limits
-        if not limits:
-            raise click.UsageError(f"--limits {file}: there is no table [limits] in it; write one, or leave the option")
-        layers.append((f"file:{file}", limits))
-    try:
-        return limits_from(layers)
-    except InvalidLimits as problem:
-        raise click.UsageError(str(problem)) from problem
 
 
 @click.command(
@@ -144,7 +49,7 @@ Exit codes: 0 all was read; 1 something could not be read or published; 2 wrong 
 @click.option(
     "--limits",
     "limits_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE.toml",
     help="Take the detectors' limits from the table [limits] of this file.",
 )

@@ -54,7 +54,7 @@ class PolicySettings:
 def respond(alert: Alert, now: datetime, settings: PolicySettings) -> Sequence[Output]:
     """Say what follows from an alert.
 
-    Notices and recoveries ask nothing of anyone, nor does anything muted or observed only. A warning becomes guidance;
+    Recoveries ask nothing of anyone, nor does anything muted or observed only. A notice and a warning become guidance;
     so does a termination where the mode is `warn`. Else a termination becomes a verdict, and its task is listed.
 
     Args:
@@ -62,9 +62,9 @@ def respond(alert: Alert, now: datetime, settings: PolicySettings) -> Sequence[O
         now: when this is decided.
         settings: see `PolicySettings`.
     """
-    if alert.muted or alert.mode == "observe" or alert.level in {"notice", "recovered"}:
+    if alert.muted or alert.mode == "observe" or alert.level == "recovered":
         return ()
-    if alert.level == "warn" or alert.mode == "warn":
+    if alert.level in {"notice", "warn"} or alert.mode == "warn":
         return (_guidance(alert, now, settings),)
     termination = _termination(alert, now, settings)
     return (termination, _known_flapping(alert, termination, now, settings))

@@ -7,7 +7,7 @@ the dead letters. Nothing in here applies events.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from aiokafka import TopicPartition
 
@@ -56,7 +56,7 @@ class Overrides:
             InvalidEvent: its limits do not exist or cannot be set so.
         """
         try:
-            limits_from([(_layer(override.scope), override.limits)], self._base)
+            limits_from([_layer(override)], self._base)
         except InvalidLimits as problem:
             raise InvalidEvent(
                 "invalid_value", str(problem), "send the override again with limits that exist", field="limits"
@@ -102,14 +102,18 @@ class Overrides:
         limits = self._base
         for override in held:
             try:
-                limits = limits_from([(_layer(override.scope), override.limits)], limits)
+                limits = limits_from([_layer(override)], limits)
             except InvalidLimits as problem:  # fine alone, but not on top of the others
                 logger.warning("ignored beside the others that apply: %s", problem)
         return limits
 
 
-def _layer(scope: str) -> str:
-    return f"override:{scope}"
+def _layer(override: Override) -> tuple[str, dict[str, Any]]:
+    """Give an override as a layer of limits; the mode it sets is one of them."""
+    limits = dict(override.limits)
+    if override.mode is not None:
+        limits["session_mode"] = override.mode
+    return f"override:{override.scope}", limits
 
 
 def _holds(override: Override, at: datetime) -> bool:

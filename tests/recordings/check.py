@@ -1,11 +1,9 @@
-"""Plays a collection of real recordings and checks that all are read and that the labelled plain loops are noticed.
+"""Scores the detectors on a collection of real recordings and checks that all are read and the score is good enough.
 
 The recordings are other people's data and no part of the project: the variable TRACTION_RECORDINGS names a directory
-with `sessions/` (neutral form, and `labels.jsonl`) and `raw/` (agents' own formats). Without it nothing is checked, and
-that is said. Run by `.ci/run`; exits with 1 when something is missing, unreadable or not noticed.
-
-A label is `{session_id, label: loop | healthy | ambiguous, pattern, first_loop_seq}`. Loops of the patterns
-`exact_repeat` and `cycle_…` must raise an alert; what becomes of the others, and of the healthy ones, is told.
+with `sessions/` (neutral form, and `labels.jsonl` as `traction backtest` takes it) and `raw/` (agents' own formats).
+Without it nothing is checked, and that is said. Run by `.ci/run`; exits with 1 when something is missing, unreadable or
+worse than the bounds below.
 """
 
 from __future__ import annotations
@@ -15,61 +13,81 @@ import json
 import os
 import sys
 import time
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import click
 
 from detectors import Limits
+from streams.backtest import Heard, InvalidLabels, gates, match, play_all, read_labels, score
+from streams.backtest.words import detector_lines, entry_lines, total_lines
 from streams.importers import Damaged, Session, Unreadable, read_path
-from streams.replay import Played, play
-from streams.timeline import damaged_line
+from streams.timeline import damaged_line, unreadable_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 VARIABLE = "TRACTION_RECORDINGS"
-REQUIRED = ("exact_repeat", "cycle")
-"""How the patterns begin that must be noticed."""
 
-PROMPT_CALLS = 5
-"""A loop counts as noticed in time when the first alert comes no later than so many calls after its onset."""
+MIN_FOUND = 27
+MIN_PROMPT = 25
+"""Of the 28 loops that are labelled."""
+
+MAX_WARNED_EASY = 1
+MAX_WARNED_HARD = 2
+MAX_TERMINATED = 0
+"""Of the healthy ones, 62 of them easy and 37 hard."""
+
+BOUNDS = {
+    "min_found": MIN_FOUND,
+    "min_prompt": MIN_PROMPT,
+    "max_warned_easy": MAX_WARNED_EASY,
+    "max_warned_hard": MAX_WARNED_HARD,
+    "max_terminated": MAX_TERMINATED,
+}
 
 
 def main() -> int:
     """Check, tell, and give the exit code."""
     place = os.environ.get(VARIABLE)
     if not place:
-        say(f"recordings: not checked, since {VARIABLE} names no directory with sessions/ and raw/")
+        say([f"recordings: not checked, since {VARIABLE} names no directory with sessions/ and raw/"])
         return 0
     top = Path(place)
     missing = [name for name in ("sessions", "raw") if not (top / name).is_dir()]
     if missing:
-        say(f"recordings: {top} has no {' and no '.join(missing)}")
+        say([f"recordings: {top} has no {' and no '.join(missing)}"])
         return 1
     started = time.monotonic()
     faults: list[str] = []
-    played = list(play_all(top / "sessions", faults))
-    faults += unread(top / "sessions", {each.session.session_id for each in played})
-    raw = list(play_all(top / "raw", faults))
-    read_files = {each.session.source for each in raw if each.session.calls}
-    faults += [f"{path}: no session with calls" for path in files(top / "raw") if str(path) not in read_files]
-    say(f"recordings: {len(played)} sessions of the neutral form and {len(raw)} of the agents' own formats scored")
-    faults += judge({each.session.session_id: each for each in played}, labels(top / "sessions" / "labels.jsonl"))
-    say(f"recordings: {time.monotonic() - started:.1f} s, {len(faults)} faults")
-    for fault in faults:
-        say(f"  FAULT {fault}")
+    heard = play(top / "sessions", faults)
+    raw = play(top / "raw", faults)
+    there, played = ids(top / "sessions"), {each.session_id for each in heard}
+    faults += [f"session {name} was not played" for name in sorted(there - played)]
+    played_files, raw_files = {each.file for each in raw if each.calls}, [str(path) for path in files(top / "raw")]
+    faults += [f"{path}: no session with calls" for path in raw_files if path not in played_files]
+    say(judge(heard, top / "sessions" / "labels.jsonl", faults))
+    count = (
+        f"{len(there & played)} of {len(there)} sessions of the neutral form and {len(raw)} of the agents' own formats"
+    )
+    say([f"recordings: {count} scored in {time.monotonic() - started:.1f} s, {len(faults)} faults"])
+    say(f"  FAULT {fault}" for fault in faults)
     return 1 if faults else 0
 
 
-def play_all(top: Path, faults: list[str]) -> Iterator[Played]:
+def play(top: Path, faults: list[str]) -> list[Heard]:
     """Play every session, and note what cannot be read."""
-    for found in read_path(top):
-        if isinstance(found, Session):
-            yield play(found, Limits())
-        elif isinstance(found, Unreadable):
-            faults.append(f"{found.source}:{found.line}: {found.reason}")
-        elif isinstance(found, Damaged):
-            say(f"  {damaged_line(found)}")
+
+    def sessions() -> Iterator[Session]:
+        for found in read_path(top):
+            if isinstance(found, Session):
+                yield found
+            elif isinstance(found, Unreadable):
+                faults.append(unreadable_line(found))
+            elif isinstance(found, Damaged):
+                say([f"  {damaged_line(found)}"])
+
+    return play_all(sessions(), [Limits()], os.cpu_count() or 1, lambda _: None)
 
 
 def files(top: Path) -> list[Path]:
@@ -77,52 +95,38 @@ def files(top: Path) -> list[Path]:
     return sorted(path for path in top.rglob("*") if path.is_file())
 
 
-def unread(top: Path, read: set[str]) -> list[str]:
-    """Give the sessions that are in the files, as a plain reader finds them, and were not played."""
+def ids(top: Path) -> set[str]:
+    """Give the sessions that are in the files, as a plain reader finds them."""
     there: set[str] = set()
     for path in files(top):
         if path.name != "labels.jsonl":
             opener = gzip.open if path.suffix == ".gz" else open
             with opener(path, "rt", encoding="utf-8") as file:
                 there.update(json.loads(line)["session_id"] for line in file)
-    return [f"session {name} was not played" for name in sorted(there - read)]
+    return there
 
 
-def labels(path: Path) -> list[dict[str, Any]]:
-    """Read the labels."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+def judge(heard: list[Heard], labels_file: Path, faults: list[str]) -> Iterator[str]:
+    """Compare with the labels: give what to read and the figures, and note what is not good enough."""
+    try:
+        cases = match(heard, read_labels(labels_file))
+    except InvalidLabels as problem:
+        faults.append(str(problem))
+        return
+    scored = score(cases.cases, 0, "defaults")
+    faults += [f"labelled session {name} was not played" for name in cases.missing]
+    for gate in gates(scored, BOUNDS):
+        if not gate.passed:
+            faults.append(f"{gate.words}: {gate.figure}, and {gate.name} is {gate.bound}")
+    yield from entry_lines(scored, unlabelled=True)
+    yield from detector_lines([scored])
+    yield from total_lines([scored], cases)
 
 
-def judge(played: dict[str, Played], labelled: list[dict[str, Any]]) -> list[str]:
-    """Compare with the labels: tell the figures, and give the loops that had to be noticed and were not."""
-    faults: list[str] = []
-    figures: Counter[str] = Counter()
-    for label in labelled:
-        session = played.get(label["session_id"])
-        if session is None:
-            faults.append(f"labelled session {label['session_id']} was not played")
-            continue
-        at = next((alert.seq for alert in session.alerts if alert.level in {"warn", "terminate"}), None)
-        figures[label["label"]] += 1
-        if label["label"] == "healthy" and at is not None:
-            figures["false"] += 1
-            say(f"  false alarm at call #{at}: {label['session_id']}")
-        elif label["label"] == "loop":
-            pattern = str(label["pattern"])
-            figures["found"] += at is not None
-            figures["prompt"] += at is not None and at <= label["first_loop_seq"] + PROMPT_CALLS
-            if at is None:
-                say(f"  not noticed ({pattern}): {label['session_id']}")
-                if pattern.startswith(REQUIRED):
-                    faults.append(f"the loop of {label['session_id']} ({pattern}) raised no alert")
-    say(f"  loops noticed: {figures['found']} of {figures['loop']}, in time: {figures['prompt']}")
-    say(f"  false alarms on healthy sessions: {figures['false']} of {figures['healthy']}")
-    return faults
-
-
-def say(text: str) -> None:
-    """Write a line."""
-    sys.stdout.write(f"{text}\n")
+def say(lines: Iterable[str]) -> None:
+    """Write lines."""
+    for line in lines:
+        click.echo(line)
 
 
 if __name__ == "__main__":

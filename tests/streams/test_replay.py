@@ -9,13 +9,15 @@ import signal
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from detectors import Limits
 from streams.cli import traction
 from streams.importers import Session, read_path
-from streams.replay import Totals, play, row
+from streams.replay import Played, Totals, play, row
+from streams.timeline import session_lines, summary_lines
 
 COMMAND = [sys.executable, "-P", "-m", "traction", "replay"]
 
@@ -76,6 +78,23 @@ def test_the_detectors_see_every_event_once(loop):
     totals = Totals()
     totals.add(played)
     assert (totals.sessions, totals.calls, totals.reached("warn"), totals.reached("terminate")) == (1, 6, 1, 1)
+
+
+def test_notices_are_shown_and_counted_apart(loop):
+    """A session with nothing above a notice is neither warned nor quiet, in the timeline and in the summary."""
+    (session,) = sessions(loop)
+    notice = msgspec.structs.replace(play(session, Limits()).alerts[0], level="notice")
+    played = Played(session, [notice])
+    totals = Totals()
+    totals.add(played)
+    assert (totals.reached("notice"), totals.reached("warn")) == (1, 0)
+    timeline = "\n".join(session_lines(played))
+    assert "NOTICED" in timeline
+    assert "call #2" in timeline
+    assert "notice" in timeline
+    summary = "\n".join(summary_lines(totals))
+    assert "0 to be terminated, 0 warned, 1 noticed, 0 quiet" in summary
+    assert f"{notice.detector:<14} 1 notice" in summary
 
 
 def test_one_object_per_alert_and_line(loop):

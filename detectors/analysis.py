@@ -1,0 +1,83 @@
+"""Analysis loop: looking and looking without doing anything (analysis-loop guide).
+
+The last calls only read or search. By role and profile it takes five to fifteen of them. Real work opens with reading,
+so the first calls of a task are exempt, and so is a session in explore mode. Alone it is a notice with guidance; with
+rereads, or when two notices in one stretch changed nothing, a warn that asks to implement.
+"""
+
+from collections.abc import Iterator
+
+from detectors.about import About
+from detectors.canonical import digest
+from detectors.facts import Call
+from detectors.findings import Finding, Level
+from detectors.limits import Limits
+from detectors.state import SessionState
+
+NAME = "analysis"
+ABOUT = About(
+    rule=(
+        "Calls in a row that only read or search, after a task's first ones. A notice; a warn with rereads or "
+        "when two notices changed nothing."
+    ),
+    source="analysis-loop guide (5 of 10; by role 5 to 10; profiles 8 and 3)",
+    cleared_by="any call that does something; explore mode",
+)
+
+_PROFILES = {"standard": 5, "conservative": 8, "aggressive": 3}
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Count the call into the looks in a row, and yield when there are too many; `state.reads` includes it."""
+    if call.talks or call.polls:
+        return
+    if call.kind not in {"read", "search"}:
+        state.looks = state.look_notices = 0
+        return
+    state.looks += 1
+    if explores(state, limits) or state.calls - state.opened <= limits.analysis.exempt:
+        return
+    threshold = _threshold(state, limits)
+    if state.looks < threshold:
+        return
+    group = limits.analysis
+    ignored = state.look_notices >= group.interventions and state.looks >= group.ignored_warn
+    first = state.recent[-min(state.looks, len(state.recent))]
+    if ignored or _rereads(state, limits):
+        yield _finding(call, state.looks, "warn", threshold, first)
+    elif state.looks >= threshold * 2**state.look_notices:
+        state.look_notices += 1
+        yield _finding(call, state.looks, "notice", threshold, first)
+
+
+def _finding(call: Call, looks: int, level: Level, threshold: int, first: Call) -> Finding:
+    return Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest(NAME),
+        members=(digest(NAME),),
+        count=looks,
+        limit="analysis.profile",
+        value=threshold,
+        mark=first.mark,
+        what=f"{looks} calls in a row only read or search",
+        calls=(call.text,),
+        weak=True,
+    )
+
+
+def explores(state: SessionState, limits: Limits) -> bool:
+    """Tell whether the session was told to explore: then looking is the work."""
+    return (limits.session_mode or state.mode) == "explore"
+
+
+def _threshold(state: SessionState, limits: Limits) -> int:
+    """Return how many looks in a row are too many: by profile, or in the standard one by the agent's role."""
+    group = limits.analysis
+    standard = _PROFILES[group.profile]
+    role = state.agent.role if state.agent else None
+    return group.roles.get(role or "", standard) if group.profile == "standard" else standard
+
+
+def _rereads(state: SessionState, limits: Limits) -> bool:
+    return any(read.times >= limits.rereads.warn and state.calls - read.last_seq <= state.looks for read in state.reads)

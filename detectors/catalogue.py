@@ -1,0 +1,242 @@
+"""Which tool is of which kind, and what a call of it is used for: settings, with the defaults of `catalogue.toml`.
+
+The file is part of the program: it is read once, when this module is imported, and nothing is read at run time. Names
+compare in their plain form (`tools.plain_name`). Nothing here reads results.
+"""
+
+import re
+import tomllib
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from detectors.command_line import CommandLines, changes_by_code
+from detectors.shell import READ_CHARS
+from detectors.target import Arguments
+from detectors.tools import command_of
+from detectors.use import Kind, Use
+
+__all__ = ["Kind", "Tools", "Use"]
+
+_CACHED_NAMES = 1_024
+_DEFAULTS: dict[str, Any] = tomllib.loads(files("detectors").joinpath("catalogue.toml").read_text("utf-8"))
+
+# Of two words in a name the first counts, since names begin with what is done; but for these: who runs tests checks,
+# who gets a status polls, who adds a note plans, and who sends a message talks.
+_GIVES_WAY: dict[Kind, frozenset[Kind]] = {
+    "edit": frozenset({"plan", "talk"}),
+    "read": frozenset({"poll"}),
+    "run": frozenset({"check", "plan"}),
+}
+_FIXED = frozenset({"plan", "talk"})  # whatever their arguments say
+_FENCE = re.compile(r"```(\w*)\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
+_FENCED_SHELLS = frozenset({"", "bash", "console", "sh", "shell", "zsh"})
+_CELL_COMMAND = re.compile(r"\s*(?:%%(?:bash|sh|shell)\b|[!%](?=\w))")
+_ONE_CALL = re.compile(r"\s*([A-Za-z_]\w*)\(")
+_WORDS = re.compile(r"\s*(?:-|[\w./~-]+\.\w+(?:\s|\Z))[^\n]*\Z")
+_ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+)(?:[ _-]([a-z]+))?(?=[\s(\[_-]|\Z)", re.IGNORECASE)
+
+
+def _default(key: str) -> Any:
+    value = _DEFAULTS[key]
+    if isinstance(value, list):
+        return msgspec.field(default=tuple(value))
+    return msgspec.field(
+        default_factory=lambda: {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
+    )
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """Kinds of tools and commands, and where in arguments the words for target, lines and query are.
+
+    ``names`` are plain names of tools, ``words`` words of names that are not listed, ``actions`` what a tool with
+    several (``selectors`` say by which argument) does. ``shells`` are tools and words of names that take a command
+    line, which is judged by ``commands``, behind ``wrappers``, past ``options`` that take a value; ``checks`` are
+    words in what runs that make it a check. ``labels`` lists, per tool name or ``*`` for all, top-level arguments
+    that only describe the call to people; ``volatile`` regular expressions that are masked in results.
+
+    Raises ValueError for a regular expression that is none, naming its tool.
+    """
+
+    names: dict[str, Kind] = _default("names")
+    words: dict[str, Kind] = _default("words")
+    actions: dict[str, Kind] = _default("actions")
+    selectors: tuple[str, ...] = _default("selectors")
+    shells: tuple[str, ...] = _default("shells")
+    commands: dict[str, Kind] = _default("commands")
+    wrappers: dict[str, int] = _default("wrappers")
+    options: dict[str, tuple[str, ...]] = _default("options")
+    checks: tuple[str, ...] = _default("checks")
+    drives: tuple[str, ...] = _default("drives")
+    inputs: tuple[str, ...] = _default("inputs")
+    paths: tuple[str, ...] = _default("paths")
+    objects: tuple[str, ...] = _default("objects")
+    starts: tuple[str, ...] = _default("starts")
+    ends: tuple[str, ...] = _default("ends")
+    ranges: tuple[str, ...] = _default("ranges")
+    counts: tuple[str, ...] = _default("counts")
+    queries: tuple[str, ...] = _default("queries")
+    labels: dict[str, tuple[str, ...]] = _default("labels")
+    volatile: dict[str, tuple[str, ...]] = _default("volatile")
+
+    def __post_init__(self) -> None:
+        for tool, patterns in self.volatile.items():
+            for pattern in patterns:
+                try:
+                    re.compile(pattern)
+                except (re.error, OverflowError, RecursionError) as error:
+                    raise ValueError(f"volatile.{tool}: {pattern!r} is no regular expression: {error}") from None
+
+    def use(self, name: str, arguments: Any) -> Use:
+        """Return what a call of the tool of this plain name, with these arguments (any JSON value), is used for."""
+        return self._reader.use(name, arguments)
+
+    def label_arguments(self, name: str) -> tuple[str, ...]:
+        """Return the top-level arguments of the tool of this plain name that do not count for equality."""
+        return self.labels.get("*", ()) + self.labels.get(name, ())
+
+    def masks(self, name: str) -> tuple[re.Pattern[str], ...]:
+        """Return what is masked in results of the tool of this plain name, beside what is masked in all."""
+        return self._reader.masks(name)
+
+    @cached_property
+    def _reader(self) -> "_Reader":
+        return _Reader(self)
+
+
+class _Reader:
+    """What is made of one catalogue to read calls by, once."""
+
+    __slots__ = ("_arguments", "_lines", "_shells", "_tools", "kind", "masks")
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._shells = frozenset(tools.shells)
+        self._lines = CommandLines(
+            commands=tools.commands,
+            wrappers=tools.wrappers,
+            options=tools.options,
+            names=tools.names,
+            words=tools.words,
+            actions=tools.actions,
+            checks=tools.checks,
+        )
+        self._arguments = Arguments(
+            paths=tools.paths, objects=tools.objects, starts=tools.starts, ends=tools.ends, ranges=tools.ranges,
+            counts=tools.counts, queries=tools.queries, inputs=tools.inputs, selectors=tools.selectors,
+        )  # fmt: skip
+        self.kind = lru_cache(maxsize=_CACHED_NAMES)(self._kind)
+        self.masks = lru_cache(maxsize=_CACHED_NAMES)(self._masks)
+
+    def use(self, name: str, arguments: Any) -> Use:
+        kind, shell = self.kind(name)
+        if shell:
+            return self._commanded(name, arguments)
+        if self._lines.knows(name) and (name not in self._tools.names or _is_words(kind, arguments)):
+            text = command_of(arguments) or self._arguments.first("inputs", arguments)
+            if isinstance(text, str):
+                return self._lines.use(f"{name} {text[:READ_CHARS]}")
+        if kind == "run":
+            return self._coded(name, arguments)
+        if kind == "other" and isinstance(arguments, dict):
+            line = arguments.get("command", arguments.get("cmd"))
+            if line and isinstance(line, str | list) and self._action(arguments) is None:
+                return self._commanded(name, arguments)
+        if kind not in _FIXED:
+            kind = self._action(arguments) or kind
+        target, start, end, query = self._arguments.aim(kind, name, self._worded(arguments))
+        return Use(
+            kind=kind,
+            program=name,
+            executes=kind in {"run", "check"},
+            changes=kind == "edit",
+            target=target if kind in {"read", "search", "edit", "interact"} else "",
+            start=start,
+            end=end,
+            query=query,
+        )
+
+    def _kind(self, name: str) -> tuple[Kind, bool]:
+        """Return the kind of a tool by its name, and whether it takes a command line."""
+        if name in self._shells:
+            return "run", True
+        listed = self._tools.names.get(name)
+        if listed is not None:
+            return listed, False
+        words = name.split("_")
+        known = [self._tools.words[word] for word in words if word in self._tools.words]
+        kind: Kind = known[0] if known else "other"
+        if kind in {"run", "other"} and not self._shells.isdisjoint(words):
+            return "run", True
+        for other in known:
+            if other in _GIVES_WAY.get(kind, ()):
+                return other, False
+        return kind, False
+
+    def _commanded(self, name: str, arguments: Any) -> Use:
+        line = command_of(arguments)
+        if not line and isinstance(arguments, dict):
+            action = self._action(arguments)
+            if action:
+                return Use(action, name, executes=True, changes=action == "edit")
+            given = self._arguments.first("inputs", arguments)
+            line = given if isinstance(given, str) else ""
+        if "```" in line:
+            fence = _FENCE.search(line[:READ_CHARS])
+            if fence and fence[1].lower() not in _FENCED_SHELLS:
+                return Use("run", fence[1].lower(), executes=True, changes=changes_by_code(fence[2]))
+            line = fence[2] if fence else line
+        if not line.strip():
+            return Use("run" if arguments is None else "poll", name, executes=True)
+        return self._lines.use(line[:READ_CHARS])
+
+    def _coded(self, name: str, arguments: Any) -> Use:
+        code = command_of(arguments)[:READ_CHARS]
+        cell = _CELL_COMMAND.match(code)
+        if cell:
+            return self._lines.use(code[cell.end() :])
+        call = _ONE_CALL.match(code)
+        if call and call[1] in self._tools.names and "\n" not in code.strip():
+            kind = self._tools.names[call[1]]
+            target, start, end, query = self._arguments.aim(kind, call[1], code)
+            return Use(
+                kind, call[1], executes=True, changes=kind == "edit", target=target, start=start, end=end, query=query
+            )
+        if any(drive in code for drive in self._tools.drives):
+            return Use("interact", name, executes=True)
+        return Use("run", name, executes=True, changes=changes_by_code(code))
+
+    def _action(self, arguments: Any) -> Kind | None:
+        """Return the kind of the action that the arguments of a tool with several ask for."""
+        value = self._arguments.first("selectors", arguments)
+        if isinstance(value, dict):
+            value = value.get("type") or value.get("action") or value.get("name")
+        if not isinstance(value, str):
+            return None
+        action = _ACTION.match(value[:80])
+        if action is None:
+            return None
+        first, second = action[1].lower(), action[2]
+        actions = self._tools.actions
+        return (second and actions.get(f"{first}_{second.lower()}")) or actions.get(first)
+
+    def _worded(self, arguments: Any) -> Any:
+        """Return the words themselves where the arguments are nothing but the words of a command."""
+        if isinstance(arguments, dict) and len(arguments) == 1:
+            only = self._arguments.first("inputs", arguments)
+            if isinstance(only, str):
+                return only
+        return arguments
+
+    def _masks(self, name: str) -> tuple[re.Pattern[str], ...]:
+        volatile = self._tools.volatile
+        return tuple(re.compile(pattern) for pattern in (*volatile.get("*", ()), *volatile.get(name, ())))
+
+
+def _is_words(kind: Kind, arguments: Any) -> bool:
+    """Tell whether the arguments of a tool that is named like a program are a program's words, not a program's text."""
+    if isinstance(arguments, dict):
+        return not command_of(arguments) and bool(arguments.keys() & {"action", "args", "argv", "arguments"})
+    return kind == "run" and isinstance(arguments, str) and _WORDS.match(arguments[:READ_CHARS]) is not None

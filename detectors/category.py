@@ -1,0 +1,77 @@
+"""Category streak: calls of one category in a row (CycleDetector, second dimension).
+
+Looking, acting, planning and anything else have limits of their own, and tools that execute have lower ones when they
+write. A call whose arguments changed adds a half and does not reset; a change of category resets. The worst single
+signal there is: alone it terminates only where a setting says so.
+"""
+
+from collections.abc import Iterator
+
+from detectors.about import About
+from detectors.analysis import explores
+from detectors.canonical import digest
+from detectors.facts import Call
+from detectors.findings import Finding, level_of
+from detectors.limits import Limits
+from detectors.state import SessionState, Stretch
+
+NAME = "category"
+ABOUT = About(
+    rule=(
+        "Calls of one category in a row: looking, acting, planning, others. A call with other arguments adds "
+        "½. Terminates only with another kind of evidence."
+    ),
+    source="CycleDetector, second dimension (100/200, 50/100, 30/60)",
+    cleared_by="a call of another category",
+)
+
+_OF_KIND = {
+    "read": "explore",
+    "search": "explore",
+    "edit": "act",
+    "run": "act",
+    "check": "act",
+    "interact": "act",
+    "plan": "plan",
+}
+_WORDS = {"explore": "only look", "act": "only act", "plan": "only plan", "other": "are of one kind"}
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Count the call into its category's streak, and yield what limits are reached."""
+    if call.kind == "talk" or call.polls:
+        return
+    category = _OF_KIND.get(call.kind, "other")
+    stretch = state.stretch
+    if stretch.category != category:
+        state.stretch = stretch = Stretch(category, 0.0, call.action, call.mark)
+    stretch.count += 1.0 if stretch.action == call.action else 0.5
+    stretch.action = call.action
+    if category == "explore" and explores(state, limits):
+        return
+    name, warn, terminate = _limits(call, category, limits)
+    if level := level_of(stretch.count, warn, terminate):
+        yield Finding(
+            detector=NAME,
+            level=level,
+            fingerprint=digest(NAME, category),
+            members=(digest(NAME, category),),
+            count=stretch.count,
+            limit=name if name.startswith("category.tools") else f"{name}_{level}",
+            value=terminate if level == "terminate" else warn,
+            mark=stretch.mark,
+            what=f"calls in a row that {_WORDS[category]}, counted as {stretch.count:g}",
+            calls=(call.text,),
+            weak=not limits.category.alone,
+        )
+
+
+def _limits(call: Call, category: str, limits: Limits) -> tuple[str, float, float]:
+    """Return the name of the limits that apply without their level, and both values."""
+    group = limits.category
+    if call.tool in group.tools:
+        return (f"{NAME}.tools", *group.tools[call.tool])
+    name = category
+    if category == "act" and call.executes:
+        name = "execute_write" if call.changes else "execute"
+    return f"{NAME}.{name}", getattr(group, f"{name}_warn"), getattr(group, f"{name}_terminate")

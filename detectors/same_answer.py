@@ -1,0 +1,50 @@
+"""Same answer: one tool that gives one answer whatever it is asked.
+
+Only answers that say something count: empty ones are a fruitless search, failures have detectors of their own, and
+small values are data. What a tool that acts
+says of its success is an acknowledgement, so of those only answers that say no are counted.
+"""
+
+from collections.abc import Iterator
+
+from detectors.about import About
+from detectors.canonical import digest
+from detectors.facts import Call
+from detectors.findings import Finding, level_of
+from detectors.limits import Limits
+from detectors.state import SessionState
+
+NAME = "same_answer"
+ABOUT = About(
+    rule="One tool that gives one answer whatever it is asked; of tools that act, only answers that say no.",
+    source="recorded sessions (6, 8)",
+    cleared_by="other answers, by the window; an accepted edit",
+)
+
+_MIN_ACTIONS = 3  # fewer different calls than this are an identical call, or an alternation
+_LOOKS = frozenset({"read", "search"})
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Count the latest calls with this answer, and yield what limits are reached; `state.recent` ends with the call."""
+    if not call.answer or call.talks or call.outage or not call.action or call.failure:
+        return
+    if call.empty if call.kind in _LOOKS else not call.complains:
+        return
+    group = limits.same_answer
+    same = [seen for seen in state.recent[-group.window :] if seen.answer == call.answer and not seen.settled]
+    level = level_of(len(same), group.warn, group.terminate)
+    if level is None or len({seen.action for seen in same}) < _MIN_ACTIONS:
+        return
+    yield Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest(NAME, call.answer),
+        members=tuple(dict.fromkeys(seen.action for seen in same)),
+        count=len(same),
+        limit=f"{NAME}.{level}",
+        value=group.terminate if level == "terminate" else group.warn,
+        mark=same[0].mark,
+        what=f"{call.tool} gave one answer to {len(same)} of the last {call.seq - same[0].seq + 1} calls",
+        calls=tuple(dict.fromkeys(seen.text for seen in same)),
+    )

@@ -1,0 +1,95 @@
+"""Same write: one and the same edit again and again, so that a file grows or a refusal comes back.
+
+Equal-result rules never see it: the results differ, or only a comment in the edit does. Edits are compared without
+comments and blanks. Accepted ones count in a row, or five times among the latest twelve calls; those that were refused,
+or whose check failed, count until another edit of the same target is accepted.
+"""
+
+from collections.abc import Iterator
+
+from detectors.about import About
+from detectors.canonical import digest
+from detectors.facts import Call
+from detectors.findings import Finding, level_of
+from detectors.limits import MAX_EDITS, Limits
+from detectors.state import Edit, SessionState
+
+NAME = "same_write"
+ABOUT = About(
+    rule="One and the same edit, but for comments and blanks: accepted again and again, or failing each time.",
+    source="recorded sessions",
+    cleared_by="another edit between; for failing ones another accepted edit of the target",
+)
+
+
+def note_edit(state: SessionState, call: Call) -> None:
+    """Remember the call among the latest edits, when it is one whose outcome is known."""
+    if call.kind != "edit" or call.executes or call.talks:
+        return
+    if call.failure is None and not call.succeeded:
+        return
+    reason = 0 if call.failure is None else call.failure.kind or call.answer or 1
+    state.edits = [
+        *state.edits[1 - MAX_EDITS :],
+        Edit(call.seq, call.action, call.target, call.patch, reason, call.mark),
+    ]
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Yield what limits the call's edit reaches; `state.edits` ends with it."""
+    if not call.patch or not state.edits or state.edits[-1].seq != call.seq:
+        return
+    group = limits.same_write
+    latest = state.edits[-1]
+    if latest.reason:
+        same = _failing(state.edits, latest)
+        if level := level_of(len(same), group.warn, group.terminate):
+            yield _finding(call, same, f"{NAME}.{level}", limits)
+        return
+    row = _in_row(state.edits)
+    if level := level_of(len(row), group.warn, group.terminate):
+        yield _finding(call, row, f"{NAME}.{level}", limits)
+        return
+    same = [edit for edit in state.edits if edit.patch == latest.patch and latest.seq - edit.seq < group.window]
+    if len(same) >= group.window_warn:
+        yield _finding(call, same, f"{NAME}.window_warn", limits)
+
+
+def _failing(edits: list[Edit], latest: Edit) -> list[Edit]:
+    """Return the failing edits with the latest one's patch since another one of its target was accepted."""
+    same: list[Edit] = []
+    for edit in reversed(edits):
+        if not edit.reason and edit.target == latest.target:
+            break
+        if edit.reason and edit.patch == latest.patch:
+            same.append(edit)
+    return same[::-1]
+
+
+def _in_row(edits: list[Edit]) -> list[Edit]:
+    """Return the accepted edits at the end that are one patch, with no other call between them."""
+    row = [edits[-1]]
+    for edit in reversed(edits[:-1]):
+        if edit.patch != row[0].patch or edit.reason or row[0].seq - edit.seq != 1:
+            break
+        row.insert(0, edit)
+    return row
+
+
+def _finding(call: Call, same: list[Edit], limit: str, limits: Limits) -> Finding:
+    failure = call.failure
+    how = "refused or failing each time" if failure else f"among the last {call.seq - same[0].seq + 1} calls"
+    return Finding(
+        detector=NAME,
+        level="terminate" if limit.endswith("terminate") else "warn",
+        fingerprint=digest(NAME, call.patch),
+        members=tuple({call.patch, *(edit.action for edit in same)}),
+        count=len(same),
+        limit=limit,
+        value=limits.value(limit),
+        mark=same[0].mark,
+        what=f"one and the same edit {len(same)} times, {how}",
+        calls=(call.text,),
+        failure=failure,
+        weak=failure is not None and failure.from_text,
+    )

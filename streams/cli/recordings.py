@@ -1,0 +1,119 @@
+"""What the commands that read recordings share: the reading, how far it is, and the limits that files set.
+
+Tells on standard error what cannot be read, and counts it; judges no session.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from detectors import InvalidLimits, Limits, limits_from
+from streams.cli import COMMANDS
+from streams.config import Config, load
+from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
+from streams.timeline import counted, damaged_line, unreadable_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EXIT_UNREADABLE = 1
+
+PROGRESS_AFTER_S = 1.0
+PROGRESS_EVERY_S = 0.2
+
+
+class Progress:
+    """One line on standard error that says how far it is: on a terminal only, and only when it takes long."""
+
+    def __init__(self) -> None:
+        self._on = sys.stderr.isatty()
+        self._next = time.monotonic() + PROGRESS_AFTER_S
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Show where it is, at most some times a second."""
+        if self._on and time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_EVERY_S
+            self._shown = True
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away before something else is written."""
+        if self._shown:
+            self._shown = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads all paths, tells on standard error what could not be read, and counts.
+
+    Attributes:
+        paths: files and directories.
+        progress: the line to clear before something is told.
+        unreadable: how many faults there were.
+        skipped: files in directories that are no recordings.
+    """
+
+    paths: tuple[Path, ...]
+    progress: Progress = field(default_factory=Progress)
+    unreadable: int = 0
+    skipped: int = 0
+
+    def sessions(self) -> Iterator[Session]:
+        """Give the sessions one by one."""
+        for path in self.paths:
+            for found in read_path(path):
+                if isinstance(found, Session):
+                    yield found
+                elif isinstance(found, Skipped):
+                    self.skipped += 1
+                else:
+                    self._tell(found)
+
+    def _tell(self, found: Unreadable | Damaged) -> None:
+        self.progress.clear()
+        if isinstance(found, Damaged):
+            click.echo(f"note: {damaged_line(found)}", err=True)
+        else:
+            self.unreadable += 1
+            click.echo(f"error: {unreadable_line(found)}", err=True)
+
+    def remarks(self) -> Iterator[str]:
+        """Give what the summary says of the reading."""
+        if self.skipped:
+            yield f"  skipped {counted(self.skipped, 'file')} of no known format"
+        if self.unreadable:
+            yield f"  could not read {counted(self.unreadable, 'file or line')}: told above"
+
+
+def read_limits(ctx: click.Context, file: Path | None, option: str = "--limits") -> Limits:
+    """Put the limits together: those of `--config`, over them those of a file.
+
+    Args:
+        ctx: the command's context.
+        file: the file with the table `[limits]`; None when the option was not given.
+        option: the option that named the file, for messages.
+
+    Raises:
+        click.UsageError: a limit does not exist or has a value it cannot have.
+    """
+    config = ctx.obj if isinstance(ctx.obj, Config) else Config()
+    layers = config.layers
+    if file is not None:
+        limits = load(file, COMMANDS).limits
+        if not limits:
+            raise click.UsageError(f"{option} {file}: there is no table [limits] in it; write one, or leave the option")
+        layers.append((f"file:{file}", limits))
+    try:
+        return limits_from(layers)
+    except InvalidLimits as problem:
+        raise click.UsageError(str(problem)) from problem

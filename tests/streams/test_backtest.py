@@ -1,0 +1,409 @@
+"""`traction backtest`: tables, lists, exit codes, processes and signals, on sessions written here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from detectors import Limits
+from streams.backtest import WorkersLost, play_all, playing
+from streams.cli import traction
+from streams.importers import Session, read_path
+
+COMMAND = [sys.executable, "-P", "-m", "traction", "backtest"]
+QUIET = "[limits]\nidentical = { warn = 9, terminate = 9, window_warn = 9, window_terminate = 9 }\n"
+"""Limits under which a call may come six times."""
+
+ALERT = 10
+"""The call at which `spinning` is warned: the third of the same."""
+
+
+def line(session, seq, command, result="a"):
+    """Give a line of the neutral form."""
+    return {
+        "session_id": session,
+        "seq": seq,
+        "tool": "bash",
+        "args": {"command": command},
+        "result": result,
+        "error": False,
+    }
+
+
+def spinning(session, times=6):
+    """Give a session of eight different calls and then one call again and again: warned at #10, terminated at #12."""
+    start = [line(session, seq, f"cat {seq}", f"text {seq}") for seq in range(ALERT - 2)]
+    return start + [line(session, seq, "ls") for seq in range(ALERT - 2, ALERT - 2 + times)]
+
+
+def working(session):
+    """Give a session in which nothing repeats."""
+    return [line(session, seq, f"cat {seq}", f"text {seq}") for seq in range(6)]
+
+
+def write(path, values):
+    """Write JSON lines."""
+    path.write_text("".join(f"{json.dumps(value)}\n" for value in values), "utf-8")
+    return path
+
+
+def label(session, kind, **fields):
+    """Give a label."""
+    return {"session_id": session, "label": kind} | fields
+
+
+LABELS = [
+    label("x/at-five", "loop", first_loop_seq=ALERT - 5, pattern="exact_repeat"),
+    label("x/at-six", "loop", first_loop_seq=ALERT - 6, pattern="exact_repeat"),
+    label("x/missed", "loop", first_loop_seq=2, pattern="subtle", why="says the same in other words"),
+    label("x/false", "healthy", why="waits for a build"),
+    label("x/hard", "healthy", why="hard: polls"),
+    label("x/well", "healthy"),
+    label("x/unclear", "ambiguous"),
+]
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """Write labels of seven sessions."""
+    return write(tmp_path / "labels.jsonl", LABELS)
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    """Write these sessions and two without a label, in two files."""
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    loops = [call for name in ("x/at-five", "x/at-six") for call in spinning(name)]
+    write(folder / "a.jsonl", loops + working("x/missed") + spinning("x/false", times=4) + spinning("x/hard"))
+    write(folder / "b.jsonl", working("x/well") + spinning("x/unclear") + spinning("lonely") + working("y/quiet"))
+    return folder
+
+
+def run(*arguments, before=()):
+    """Run the command in this process, its sessions played here too unless `--jobs` comes again."""
+    words = [*before, "backtest", "--jobs", "1", *arguments]
+    return CliRunner().invoke(traction, [str(word) for word in words], standalone_mode=False)
+
+
+def code(result):
+    """Give the exit code: what the command returned, or the error's."""
+    problem = result.exception
+    return getattr(problem, "exit_code", None) if problem else result.return_value
+
+
+def table(text):
+    """Give the rows of the totals as words after their first."""
+    rows = [row.rsplit("  ", 1) for row in text.splitlines() if " of " in row and row.count("  ") >= 1]
+    return {row[0].strip(): row[1].strip() for row in rows}
+
+
+def test_everything_is_told(recordings, labels):
+    """Totals, rows by detector and source, and what to read; exactly five calls after the onset is still in time."""
+    result = run("--labels", labels, recordings)
+    assert code(result) == 0
+    assert result.stderr == ""
+    totals = table(result.stdout)
+    assert totals["loops found"] == "2 of 3"
+    assert totals["within 5 calls"] == "1 of 3"
+    assert totals["healthy, easy: warned"] == "1 of 2"
+    assert totals["healthy, hard: warned"] == "1 of 1"
+    assert totals["unlabelled: warned"] == "1 of 2 (50.0%)"
+    assert "8 sessions scored, 86 tool calls" in result.stdout
+    assert "left out 1 session labelled ambiguous" in result.stdout
+    rows = {tuple(words[:2]): words[2:] for row in result.stdout.splitlines() if len(words := row.split()) == 9}
+    assert rows["identical", "warn"] == ["2", "2", "1", "1", "1", "+5.5", "+6"]
+    assert rows["identical", "terminate"] == ["2", "2", "0", "1", "1", "+7.5", "+8"]
+    assert "MISSED  x/missed  (loop from #2, subtle)" in result.stdout
+    assert "says the same in other words" in result.stdout
+    assert "LATE  x/at-six  (loop from #4, exact_repeat, found 6 calls later)" in result.stdout
+    assert "FALSE ALARM  x/false  (healthy, easy)" in result.stdout
+    assert "call #10" in result.stdout
+    assert "x/at-five" not in result.stdout
+    assert "x/unclear" not in result.stdout
+    assert "UNLABELLED" not in result.stdout
+    assert "UNLABELLED  lonely  (unlabelled)" in run("--labels", labels, "--unlabelled", recordings).stdout
+
+
+def test_one_object_has_everything(recordings, labels):
+    """`--json` prints one object and nothing else: scores, what to read, and what was left out."""
+    result = run("--labels", labels, "--json", "--min-found", 2, recordings)
+    found = json.loads(result.stdout)
+    (score,) = found["scores"]
+    assert score["configuration"] == "defaults"
+    assert score["groups"]["loop"] == {"sessions": 3, "noticed": 0, "warned": 2, "terminated": 2}
+    assert score["groups"]["unlabelled"]["warned"] == 1
+    assert score["in_time"] == 1
+    assert [row["source"] for row in score["sources"]] == ["b.jsonl", "x", "y"]
+    assert [(loop["session_id"], loop["delay"], loop["in_time"]) for loop in score["loops"]] == [
+        ("x/at-five", 5, True),
+        ("x/at-six", 6, False),
+        ("x/missed", None, False),
+    ]
+    assert [entry["session_id"] for entry in score["false_alarms"]] == ["x/false", "x/hard"]
+    assert score["false_alarms"][0]["first"]["seq"] == ALERT
+    assert [entry["session_id"] for entry in score["unlabelled"]] == ["lonely"]
+    assert (found["sessions"], found["ambiguous"], found["missing"], found["repeated"]) == (8, ["x/unclear"], [], [])
+    assert [(gate["name"], gate["passed"]) for gate in found["gates"]] == [("min_found", True)]
+    assert (found["changes"], found["unreadable"], code(result)) == ([], 0, 0)
+
+
+def test_two_configurations_are_shown_beside_each_other(recordings, labels, tmp_path):
+    """`--against` gives both columns and names the sessions that differ, with the alert under each."""
+    other = tmp_path / "other.toml"
+    other.write_text("[limits.identical]\nwarn = 2\n")
+    quiet = tmp_path / "quiet.toml"
+    quiet.write_text(QUIET)
+    result = run("--labels", labels, "--limits", quiet, "--against", other, recordings)
+    assert "0 of 3" in result.stdout
+    assert "2 of 3" in result.stdout
+    assert "NEWLY FOUND  x/at-five  (loop)" in result.stdout
+    assert "NEW FALSE ALARM  x/hard  (healthy, hard)" in result.stdout
+    assert "first   quiet" in result.stdout
+    assert "NEWLY WARNED" not in result.stdout
+    assert "NEWLY WARNED  lonely" in run(
+        "--labels", labels, "--limits", quiet, "--against", other, "--unlabelled", recordings
+    ).stdout  # fmt: skip
+    found = json.loads(run("--labels", labels, "--against", other, "--json", recordings, before=()).stdout)
+    assert [score["configuration"] for score in found["scores"]] == ["defaults", str(other)]
+    assert [score["in_time"] for score in found["scores"]] == [1, 2]
+    assert [(change["what"], change["session_id"]) for change in found["changes"]] == [("newly within 5", "x/at-six")]
+
+
+def test_the_limits_of_the_configuration_file_hold_too(recordings, labels, tmp_path):
+    """`--config` sets limits for both configurations, and names the first when nothing goes over it."""
+    config = tmp_path / "traction.toml"
+    config.write_text(QUIET)
+    found = json.loads(run("--labels", labels, "--json", recordings, before=("--config", config)).stdout)
+    assert found["scores"][0]["configuration"] == str(config)
+    assert found["scores"][0]["groups"]["loop"]["warned"] == 0
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        ("--min-found", 2, 3, "loops found: 2, fewer than"),
+        ("--min-prompt", 1, 2, "loops found in time: 1, fewer than"),
+        ("--max-warned-easy", 1, 0, "easy healthy sessions warned: 1, more than"),
+        ("--max-warned-hard", 1, 0, "hard healthy sessions warned: 1, more than"),
+        ("--max-terminated", 1, 0, "healthy sessions to be terminated: 1, more than"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_gates_fail_a_build(recordings, labels, gate, as_json):
+    """Each gate lets its bound pass, and exits with 3 one beyond and says which it was, on standard error."""
+    option, at, beyond, told = gate
+    flags = ["--labels", labels, *(["--json"] if as_json else []), recordings]
+    passed, failed = run(option, at, *flags), run(option, beyond, *flags)
+    assert (code(passed), passed.stderr) == (0, "")
+    assert (code(failed), failed.stderr) == (3, f"error: {told} {option} {beyond}\n")
+    assert passed.stdout == failed.stdout or as_json
+
+
+def test_labelled_sessions_that_are_missing_are_named(recordings, labels):
+    """A score of less than all that is labelled is no score: 1, whatever the gates say, and the session is named."""
+    (recordings / "b.jsonl").unlink()
+    result = run("--labels", labels, "--min-found", 3, recordings)
+    assert code(result) == 1
+    assert "error: labelled session x/well is not among the recordings" in result.stderr
+    assert "error: labelled session x/unclear is not among the recordings" in result.stderr
+    assert "2 of 3" in result.stdout
+
+
+def test_what_cannot_be_read_is_told(recordings, labels):
+    """A broken line is told with its place, the rest is scored, and the exit code tells."""
+    with (recordings / "b.jsonl").open("a") as file:
+        file.write("{broken\n")
+    result = run("--labels", labels, recordings)
+    assert code(result) == 1
+    assert "b.jsonl:" in result.stderr
+    assert "2 of 3" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--jobs", "0"], ["--min-found", "-1"], ["--limits", "nowhere.toml"], ["--plot", "."], ["--fast"]],
+)
+def test_wrong_use(recordings, labels, arguments):
+    """No labels, and values that cannot be, are refused with 2."""
+    result = run(*arguments, *(["--labels", labels] if arguments else []), recordings)
+    assert (code(result), result.stdout) == (2, "")
+
+
+def test_wrong_labels_and_limits_are_wrong_use(recordings, labels, tmp_path):
+    """They end it with 2 before anything is read, and are named with the remedy."""
+    with labels.open("a") as file:
+        file.write(json.dumps(label("z", "looop")))
+    result = run("--labels", labels, recordings)
+    assert code(result) == 2
+    assert f"{labels}:8: field `label` is missing or wrong; write loop, healthy or ambiguous" in str(result.exception)
+    empty = tmp_path / "empty.toml"
+    empty.write_text("[worker]\n")
+    refused = run("--labels", write(tmp_path / "good.jsonl", LABELS), "--against", empty, recordings)
+    assert code(refused) == 2
+    assert f"--against {empty}: there is no table [limits]" in str(refused.exception)
+
+
+def test_the_picture_is_well_formed(recordings, labels, tmp_path):
+    """`--plot` writes SVG that a parser reads, with title, axes, names escaped, and a column for every bin filled."""
+    other = tmp_path / '<b>&"x".toml'
+    other.write_text(QUIET)
+    picture = tmp_path / "delays.svg"
+    assert code(run("--labels", labels, "--against", other, "--plot", picture, recordings)) == 0
+    root = ET.fromstring(picture.read_text("utf-8"))  # noqa: S314 - written by us
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith(("text", "title"))]
+    assert texts[0] == "Calls from a loop's onset to the first warn or terminate"
+    assert {"missed", "1 to 5", "6 to 10", "loops", "calls after the onset", "in time up to 5"} <= set(texts)
+    assert "defaults: 2 of 3 loops found" in texts
+    assert any(text.endswith('/<b>&"x".toml: 0 of 3 loops found') for text in texts)
+    filled = [element for element in root.iter() if element.get("fill") in {"#1f5f99", "#d9822b"}]
+    assert len(filled) == 2 + 3 + 1  # the legend; found in time, late and missed; all missed
+
+
+def test_a_picture_that_cannot_be_written_is_told(recordings, labels, tmp_path):
+    """The score is printed all the same, and the command fails with words."""
+    result = run("--labels", labels, "--plot", tmp_path / "nowhere" / "x.svg", recordings)
+    assert code(result) == 1
+    assert "--plot" in str(result.exception)
+    assert "2 of 3" in result.stdout
+
+
+def test_what_labels_and_recordings_say_cannot_steer_the_terminal(tmp_path):
+    """Escape sequences in ids, patterns, reasons and sources do not reach the terminal."""
+    evil = "\x1b[2J\x1b]0;owned\x07\u202e"
+    calls = [call for name in ("s", "t", "u") for call in spinning(f"{name}{evil}/x")]
+    words = {"pattern": evil, "why": evil, "source": evil}
+    marked = [label(f"s{evil}/x", "loop", first_loop_seq=0, **words), label(f"t{evil}/x", "healthy", **words)]
+    marked.append(label(f"gone{evil}", "healthy"))
+    paths = write(tmp_path / "l.jsonl", marked), write(tmp_path / "r.jsonl", calls)
+    result = run("--labels", paths[0], "--unlabelled", paths[1])
+    assert "UNLABELLED" in result.stdout
+    assert "gone" in result.stderr
+    assert not any(char in result.output for char in "\x1b\x07\u202e")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_any_number_of_processes_says_the_same(recordings, labels, tmp_path, monkeypatch, as_json):
+    """Portions played by several processes come out in the order of the reading."""
+    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
+    more = write(tmp_path / "more.jsonl", [call for n in range(40) for call in spinning(f"m{n}", times=n % 7)])
+    flags = ["--labels", labels, "--unlabelled", *(["--json"] if as_json else []), recordings, more]
+    one, two = run(*flags), run(*flags, "--jobs", 2)
+    assert code(two) == 0
+    assert two.stdout == one.stdout
+    assert "m39" in two.stdout
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_is_lost_is_told(tmp_path, monkeypatch):
+    """When the system ends a process that plays, it is said, nothing hangs, and no other is left."""
+    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
+    many = write(tmp_path / "many.jsonl", [call for n in range(200) for call in spinning(f"m{n}")])
+    sessions = [found for found in read_path(many) if isinstance(found, Session)]
+
+    def kill(_):
+        for process in multiprocessing.active_children()[:1]:
+            process.kill()
+
+    with pytest.raises(WorkersLost):
+        play_all(sessions, [Limits()], 2, kill)
+    assert multiprocessing.active_children() == []
+
+
+class Endless:
+    """Limits that keep the process busy which they are handed to."""
+
+    SECONDS = 40
+
+    def __reduce__(self):
+        return time.sleep, (self.SECONDS,)
+
+
+def test_an_interruption_waits_for_no_session(tmp_path, monkeypatch):
+    """What a process is at is not played to its end before Ctrl-C is obeyed, and no process is left."""
+    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
+    (session,) = read_path(write(tmp_path / "one.jsonl", working("one")))
+
+    def sessions():
+        yield session
+        time.sleep(1)  # so that a process is at it
+        raise KeyboardInterrupt
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        play_all(sessions(), [Endless()], 2, lambda _: None)
+    assert time.monotonic() - started < Endless.SECONDS / 2
+    assert multiprocessing.active_children() == []
+
+
+def children(pid):
+    """Give the processes that a process started and that live."""
+    place = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in place.read_text().split()] if place.exists() else []
+
+
+def alive(pid):
+    """Tell whether a process lives."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition):
+    """Wait for a condition."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def long_run(tmp_path, labels):
+    """Start a run of several processes that takes long, in a group of its own as a shell does."""
+    many = tmp_path / "many.jsonl"
+    with many.open("w") as file:
+        for n in range(20_000):
+            file.writelines(f"{json.dumps(call)}\n" for call in spinning(f"m{n}", times=2))
+    process = subprocess.Popen(
+        [*COMMAND, "--jobs", "2", "--labels", str(labels), str(many)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    yield process
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.parametrize("started", [1, 2, 3])
+def test_an_interruption_ends_it_at_once(long_run, started):
+    """Ctrl-C, which reaches all processes, ends it with 130 and without a stack trace, also while they are starting."""
+    until(lambda: len(children(long_run.pid)) >= started)
+    begun = children(long_run.pid)
+    os.killpg(long_run.pid, signal.SIGINT)
+    out, err = long_run.communicate(timeout=30)
+    assert (long_run.returncode, out) == (130, b"")
+    assert err.strip() == b""
+    until(lambda: not any(alive(child) for child in begun))
+
+
+def test_processes_do_not_outlive_the_one_that_started_them(long_run):
+    """Also when that one is killed, and can tell nobody."""
+    until(lambda: len(children(long_run.pid)) >= 3)
+    begun = children(long_run.pid)
+    long_run.kill()
+    until(lambda: not any(alive(child) for child in begun))
