@@ -23,12 +23,12 @@ __all__ = ["Kind", "Tools", "Use"]
 _CACHED_NAMES = 1_024
 _DEFAULTS: dict[str, Any] = tomllib.loads(files("detectors").joinpath("catalogue.toml").read_text("utf-8"))
 
-# Of two words in a name the first counts, since names begin with what is done; but for these: who runs tests checks,
-# who gets a status polls, who adds a note plans, and who sends a message talks.
+# Of two words in a name the first counts, since names begin with what is done; but for these: who runs tests checks and
+# who runs a query searches, who gets a status polls, who adds a note plans, and who sends a message talks.
 _GIVES_WAY: dict[Kind, frozenset[Kind]] = {
     "edit": frozenset({"plan", "talk"}),
     "read": frozenset({"poll"}),
-    "run": frozenset({"check", "plan"}),
+    "run": frozenset({"check", "plan", "search"}),
 }
 _FIXED = frozenset({"plan", "talk"})  # whatever their arguments say
 _FENCE = re.compile(r"```(\w*)\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
@@ -36,7 +36,7 @@ _FENCED_SHELLS = frozenset({"", "bash", "console", "sh", "shell", "zsh"})
 _CELL_COMMAND = re.compile(r"\s*(?:%%(?:bash|sh|shell)\b|[!%](?=\w))")
 _ONE_CALL = re.compile(r"\s*([A-Za-z_]\w*)\(")
 _WORDS = re.compile(r"\s*(?:-|[\w./~-]+\.\w+(?:\s|\Z))[^\n]*\Z")
-_ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+)(?:[ _-]([a-z]+))?(?=[\s(\[_-]|\Z)", re.IGNORECASE)
+_ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+(?:[ _-][a-z]+){0,3})(?=[\s(\[]|\Z)", re.IGNORECASE)
 
 
 def _default(key: str) -> Any:
@@ -109,11 +109,12 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class _Reader:
     """What is made of one catalogue to read calls by, once."""
 
-    __slots__ = ("_arguments", "_lines", "_shells", "_tools", "kind", "masks")
+    __slots__ = ("_arguments", "_lines", "_shell_words", "_shells", "_tools", "kind", "masks")
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._shells = frozenset(tools.shells)
+        self._shell_words = self._shells - tools.words.keys()  # not `run`, which runs tests and experiments too
         self._lines = CommandLines(
             commands=tools.commands,
             wrappers=tools.wrappers,
@@ -168,7 +169,7 @@ class _Reader:
         words = name.split("_")
         known = [self._tools.words[word] for word in words if word in self._tools.words]
         kind: Kind = known[0] if known else "other"
-        if kind in {"run", "other"} and not self._shells.isdisjoint(words):
+        if kind in {"run", "other"} and not self._shell_words.isdisjoint(words):
             return "run", True
         for other in known:
             if other in _GIVES_WAY.get(kind, ()):
@@ -183,6 +184,8 @@ class _Reader:
                 return Use(action, name, executes=True, changes=action == "edit")
             given = self._arguments.first("inputs", arguments)
             line = given if isinstance(given, str) else ""
+        elif isinstance(arguments, dict) and "code" in arguments and not arguments.keys() & {"command", "cmd"}:
+            return self._coded(name, arguments)
         if "```" in line:
             fence = _FENCE.search(line[:READ_CHARS])
             if fence and fence[1].lower() not in _FENCED_SHELLS:
@@ -218,9 +221,9 @@ class _Reader:
         action = _ACTION.match(value[:80])
         if action is None:
             return None
-        first, second = action[1].lower(), action[2]
-        actions = self._tools.actions
-        return (second and actions.get(f"{first}_{second.lower()}")) or actions.get(first)
+        words = re.split("[ _-]", action[1].lower())
+        tried = ("_".join(words[:length]) for length in range(len(words), 0, -1))
+        return next((self._tools.actions[name] for name in tried if name in self._tools.actions), None)
 
     def _worded(self, arguments: Any) -> Any:
         """Return the words themselves where the arguments are nothing but the words of a command."""

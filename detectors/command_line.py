@@ -1,7 +1,8 @@
 """Tells what a command line is used for: the most telling of its commands, what they change, show and look for.
 
-Programs, wrappers and options are data (`catalogue.toml`); here is how a command is looked up among them. The work is
-bounded by `shell.READ_CHARS` and by how deep shells call shells; no text makes it fail.
+Which program is of which kind is data (`catalogue.toml`); here is how a command is looked up, and what redirections,
+pipes and chains make of it. The work is bounded by `shell.READ_CHARS` and by how deep shells call shells; no text makes
+it fail.
 """
 
 import re
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from detectors.operands import edited, has_option, looked_for, operands_of, option_value, shown
 from detectors.shell import Part, parts_of
 from detectors.use import Kind, Use
+from detectors.wrappers import Words, Wrappers, base_of, inner_line, program_of
 
 _CACHED_LINES = 4_096
 _CACHED_CHARS = 1_000  # longer ones hardly come again; bounds what is remembered to 4 MB
@@ -21,20 +23,17 @@ _SUBCOMMANDS = 3
 _NAME_CHARS = 60  # of a program or sub-command; what is longer is text
 _KEPT_CHARS = 300  # of a target or query
 
-# The most telling last: a test run tells more of a chain than the edit before it, an edit more than a look.
+# The most telling last: a test run tells more of a chain than the edit before it, an edit more than a look; who hands
+# in is done, whatever else the line does.
 _TELLING: dict[Kind, int] = {
-    "other": 0, "plan": 1, "interact": 2, "read": 3, "search": 4, "poll": 5, "talk": 6, "run": 7, "edit": 8, "check": 9,
+    "other": 0, "plan": 1, "interact": 2, "read": 3, "search": 4, "poll": 5, "run": 6, "edit": 7, "check": 8, "talk": 9,
 }  # fmt: skip
 
-_SHELLS = frozenset({"bash", "cmd", "dash", "eval", "fish", "ksh", "powershell", "pwsh", "sh", "su", "zsh"})
-_KEYWORDS = frozenset({"!", "{", "}", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until", "while"})
-_CLAUSES = frozenset({"for", "case", "function", "select"})  # the words behind them are no command
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_NAME = re.compile(r"[\w.~$@%+\[-]*[\w$\[\]+-]\Z|[.:]\Z")  # no label of a text, no number of a list
-_VERB_NOUN = re.compile(r"([A-Za-z]+)-[A-Za-z-]+\Z")
+_NAME = re.compile(r"[\w.~$@%+\[:-]*[\w$\[\]+-]\Z|[.:]\Z")  # no label of a text, no number of a list
 _VERSION = re.compile(r"(?<=[a-z+])-?\d[\d.]*\Z")
+_VERB_NOUN = re.compile(r"([A-Za-z]+)-[A-Za-z-]+\Z")
+_VERBS = frozenset({"check", "edit", "poll", "read", "search"})  # that such names begin with: Get-Acl, update-grub
 _WORDS = re.compile(r"[a-z0-9]+")
-_VERBS = frozenset({"check", "edit", "poll", "read", "search"})  # that names of commands begin with: Get-Acl
 _RUNS_COMMANDS = frozenset({"-exec", "-execdir", "-ok"})
 _TRANSFERS = frozenset({"curl", "invoke-restmethod", "invoke-webrequest", "wget"})
 _METHODS = frozenset({"-Method", "-X", "--method", "--request"})
@@ -42,13 +41,13 @@ _SENDS = (
     "-d", "--data", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form", "--json", "-T", "--upload-file",
     "--post-data", "-Body",
 )  # fmt: skip
-_SAVES = ("-o", "--output", "--output-document", "-OutFile")
-_WRITERS = frozenset({"", "cat", "echo", "printf"})
+_SAVES = frozenset({"-o", "--output", "-O", "--output-document", "-OutFile"})
+_WRITERS = frozenset({":", "cat", "echo", "printf"})
 _DEVICES = re.compile(r"/dev/(?!shm)|&|\$null\Z|nul\Z|-\Z", re.IGNORECASE)
-_SCRATCH = re.compile(r"/(?:var/)?tmp/|\$TMP|.*\.(?:err|log|out)\Z")
+_SCRATCH = re.compile(r"/(?:private/)?(?:var/)?tmp/|\$\{?TMP|.*\.(?:err|log|out)\Z", re.DOTALL)
 _CODE_CHANGES = re.compile(
     r"""(?x)
-      \bopen\([^)\n]{0,200},\s*(?:mode\s*=\s*)?["'][rb]?[awx+] | \.write(?:_text|_bytes|lines)\(
+      \bopen\([^)\n]{0,200},\s*(?:mode\s*=\s*)?["'][rb]?[awx+] | \.write(?:_text|_bytes|lines)?\(
     | \bwriteFile(?:Sync)?\( | \bos\.(?:remove|rename|replace|unlink|makedirs|mkdir)\(
     | \bshutil\.(?:copy\w*|move|rmtree)\( | \.(?:unlink|mkdir)\( | \bfs\.(?:unlink|rm|mkdir|rename|append)\w*\(
     | (?i:\b(?:insert\s+into|update\s+\w+\s+set|delete\s+from|(?:create|drop|alter)\s+table)\b)
@@ -71,7 +70,6 @@ class CommandLines:
         "_flags",
         "_names",
         "_nested",
-        "_options",
         "_remembered",
         "_words",
         "_wrappers",
@@ -89,23 +87,19 @@ class CommandLines:
         checks: Iterable[str],
     ) -> None:
         self._commands = commands
+        self._wrappers = Wrappers(wrappers, options, commands.keys())
         self._names = names
         self._words = words
         self._actions = actions
         self._checks = frozenset(checks)
-        self._options = {program: frozenset(valued) for program, valued in options.items()}
-        self._wrappers: dict[str, dict[tuple[str, ...], int]] = {}
-        for wrapper, own in wrappers.items():
-            words_of_wrapper = tuple(wrapper.split())
-            self._wrappers.setdefault(words_of_wrapper[0], {})[words_of_wrapper[1:]] = own
-        self._nested: set[str] = set()
-        self._flags: dict[str, dict[str, Kind]] = {}
+        self._nested: set[str] = set()  # programs with sub-commands
+        self._flags: dict[str, dict[str, Kind]] = {}  # options that make another kind of a command
         for command, kind in commands.items():
-            first, space, rest = command.partition(" ")
-            if space and rest[0] != "-":
-                self._nested.add(first)
-            before, dash, flag = command.rpartition(" -")
-            if dash:
+            program, _, rest = command.partition(" ")
+            before, _, flag = command.rpartition(" -")
+            if rest and rest[0] != "-":
+                self._nested.add(program)
+            if before:
                 self._flags.setdefault(before, {})[f"-{flag}"] = kind
         self._remembered = lru_cache(maxsize=_CACHED_LINES)(self._judged)
 
@@ -118,80 +112,46 @@ class CommandLines:
         return program in self._commands or program in self._wrappers or _VERSION.sub("", program) in self._commands
 
     def _judged(self, line: str) -> Use:
-        return _together(self._read(line, 0))
+        return _together(self._read(line, "", 0))
 
-    def _read(self, line: str, depth: int) -> Iterator[tuple[Part, Use]]:
-        folder = ""
+    def _read(self, line: str, folder: str, depth: int) -> Iterator[tuple[Part, Use]]:
         for part in parts_of(line):
-            words = self._unwrapped(_command(part.words))
+            words = self._wrappers.unwrapped(part.words)
             if not words:
                 if part.writes:
-                    yield part, _written(Use("other", executes=True), part)
+                    yield part, _written(Use("other", ":", executes=True), part)
                 continue
-            program = _program(words)
+            program = program_of(words)
             if program == "cd" and len(words) > 1:
                 folder = words[1].rstrip("/")
-            inner = _inner(program, words, part.given) if depth < _DEPTH else ""
+            inner = inner_line(program, words, part.given) if depth < _DEPTH else ""
             if inner:
-                yield from self._read(inner, depth + 1)
+                yield from self._read(inner, folder, depth + 1)
             else:
-                yield part, _within(folder, _written(self._part(program, words, part.given), part))
+                use = _written(self._part(program, words, part.given), part)
+                yield part, _within(folder, use) if use.target else use
 
-    def _unwrapped(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command behind wrappers with their own options and words, and behind ``python -m``."""
-        while words:
-            program = _program(words)
-            if program.startswith("python") and "-m" in words[1:4]:
-                behind = words[words.index("-m") + 1 :]
-                if not behind or not self.knows(behind[0].partition(".")[0]):
-                    return words
-                words = (behind[0].partition(".")[0], *behind[1:])
-                continue
-            known = self._wrappers.get(program)
-            behind = self._behind(program, words, known) if known else ()
-            if not behind:
-                return words
-            words = _command(behind)
-        return words
-
-    def _behind(self, program: str, words: tuple[str, ...], known: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
-        valued = self._options.get(program, frozenset())
-        sub: tuple[str, ...] = ()
-        own = known.get(sub)
-        skip = False
-        for at, word in enumerate(words[1:], start=1):
-            if skip or (word[:1] == "-" and len(word) > 1):
-                skip = not skip and word in valued
-            elif own is None or (*sub, word) in known:
-                sub = (*sub, word)
-                own = known.get(sub)
-                if len(sub) > _SUBCOMMANDS:
-                    return ()
-            elif own > 0:
-                own -= 1
-            elif not _ASSIGNMENT.match(word):
-                return words[at:]
-        return ()
-
-    def _part(self, program: str, words: tuple[str, ...], given: str) -> Use:
+    def _part(self, program: str, words: Words, given: str) -> Use:
         if len(program) > _NAME_CHARS or not _NAME.match(program):
             return Use("other", executes=True)
-        operands = operands_of(words, self._options.get(program, frozenset()))
+        operands = operands_of(words, self._wrappers.valued(program))
         program, kind, named = self._kind(program, words, operands)
         changes = kind == "edit"
         if kind == "run":
             kind = "check" if self._checks_work(words[0], program, operands) else "run"
             changes = changes_by_code(given or " ".join(words[1:4]))
+        elif program == "echo" and kind == "plan" and any("$" in word for word in operands):
+            kind = "read"  # it shows what a variable or a command says
         if program in _TRANSFERS:
             kind, changes = _transfer(program, words)
         elif program == "find" and self._finds_to_change(words):
             kind, changes = "edit", True
-        elif program == "echo" and kind == "plan" and any("$" in word for word in operands):
-            kind = "read"  # it shows what a variable or a command says
-        use = Use(kind, program, executes=True, changes=changes)
-        return _aimed(use, operands[named:], words, given)
+        elif program == "tee" and all(_is_scratch(file) for file in operands):
+            kind, changes = "read", False
+        target, start, end, query = _aim(kind, program, operands[named:], words, given)
+        return Use(kind, program, executes=True, changes=changes, target=target, start=start, end=end, query=query)
 
-    def _kind(self, program: str, words: tuple[str, ...], operands: Sequence[str]) -> tuple[str, Kind, int]:
+    def _kind(self, program: str, words: Words, operands: Sequence[str]) -> tuple[str, Kind, int]:
         """Return the program as it is listed, its kind, and how many of the operands are its sub-commands."""
         commands = self._commands
         if program not in commands and program not in self._flags:
@@ -199,13 +159,13 @@ class CommandLines:
             program = plain if plain in commands else program
         depth = min(_SUBCOMMANDS, len(operands)) if program in self._nested else 0
         for named in range(depth, -1, -1):
-            listed = " ".join((program, *(word[:_NAME_CHARS] for word in operands[:named])))
+            listed = " ".join((program, *(word[:_NAME_CHARS] for word in operands[:named]))) if named else program
             for flag, kind in self._flags.get(listed, {}).items():
                 if has_option(words, flag):
                     return program, kind, named
             if listed in commands:
                 return program, commands[listed], named or min(depth, 1)
-        if program in self._names:
+        if program in self._names:  # a tool that an agent offers as a command
             action = self._actions.get(operands[0]) if operands else None
             return program, action or self._names[program], 1 if action else 0
         verb = _VERB_NOUN.match(program)
@@ -217,99 +177,73 @@ class CommandLines:
 
         Of a program that is not known only its own name counts, since a text sent to a shell speaks of tests as well.
         """
-        if len(operands) > 1 and self._commands.get(f"{_base(operands[0])} {operands[1]}") == "check":
+        if len(operands) > 1 and self._commands.get(f"{base_of(operands[0])} {operands[1]}") == "check":
             return True  # python manage.py test
         known = program in self._commands or "/" in word or "." in word
-        for name in (program, *(_base(word) for word in operands[:2] if known and " " not in word)):
+        for name in (program, *(base_of(word) for word in operands[:2] if known and " " not in word)):
             if len(name) <= _NAME_CHARS and (
                 self._commands.get(name) == "check" or not self._checks.isdisjoint(_WORDS.findall(name.lower()))
             ):
                 return True
         return False
 
-    def _finds_to_change(self, words: tuple[str, ...]) -> bool:
+    def _finds_to_change(self, words: Words) -> bool:
         for at, word in enumerate(words):
             if word == "-delete":
                 return True
             if word in _RUNS_COMMANDS:
-                found = words[at + 1 :]
-                return bool(found) and self._part(_program(found), found, "").changes
+                found = self._wrappers.unwrapped(words[at + 1 :])
+                if not found or program_of(found) == "find":
+                    return False
+                inner = inner_line(program_of(found), found, "")
+                return self._part(program_of(found), found, "").changes or bool(inner and self._changes(inner))
         return False
 
-
-def _command(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a simple command from its program on: past keywords of the shell and assignments."""
-    for at, word in enumerate(words):
-        if word in _CLAUSES:
-            return ()
-        if word in _KEYWORDS or _ASSIGNMENT.match(word):
-            continue
-        assigns = word[:1] == "$" and words[at + 1 : at + 2] == ("=",)  # of PowerShell
-        return words[at + 2 :] if assigns else words[at:]
-    return ()
+    def _changes(self, line: str) -> bool:
+        return any(use.changes for _, use in self._read(line, "", _DEPTH))
 
 
-def _base(word: str) -> str:
-    return word.rstrip("/").rpartition("/")[2] if "/" in word else word
-
-
-def _program(words: tuple[str, ...]) -> str:
-    word = words[0]
-    return _base(word.replace("\\", "/")) if "/" in word or "\\" in word else word
-
-
-def _inner(program: str, words: tuple[str, ...], given: str) -> str:
-    """Return the command line that a shell is given to run; empty when there is none."""
-    if len(words) == 1 and " " in words[0]:
-        return words[0]  # what `ssh` was given in quotes
-    if program.removesuffix(".exe") not in _SHELLS:
-        return ""
-    if program == "eval":
-        return " ".join(words[1:])
-    for at, word in enumerate(words[1:], start=1):
-        if word.lower() in {"/c", "-command"}:
-            return " ".join(words[at + 1 :])
-        if word[:1] == "-" and word[-1:] == "c" and word[:2] != "--":
-            return next((line for line in words[at + 1 :] if line[:1] != "-"), "")
-    return given
-
-
-def _transfer(program: str, words: tuple[str, ...]) -> tuple[Kind, bool]:
+def _transfer(program: str, words: Words) -> tuple[Kind, bool]:
     """Return the kind of a web request: one for a page reads, one that sends or saves runs and changes something."""
     method = option_value(words, _METHODS) or next((word[2:] for word in words if word[:2] == "-X"), "")
-    saved = option_value(words, _SAVES)
-    saves = saved and not _DEVICES.match(saved)
-    if program == "wget":
-        to = option_value(words, ("-O", "--output-document", "-qO"))
-        saves = "--spider" not in words and to != "-" and not any(word.endswith("O-") for word in words)
-    elif program == "curl":
+    to = option_value(words, _SAVES)
+    saves = to != "" and _DEVICES.match(to) is None
+    if program == "curl":
         saves = saves or has_option(words, "-O")
+    elif program == "wget" and not to:
+        saves = "--spider" not in words and not any(word[:1] == "-" and word[-2:] == "O-" for word in words)
     sends = method.upper() not in {"", "GET", "HEAD", "OPTIONS"} or any(has_option(words, option) for option in _SENDS)
     return ("run", True) if sends or saves else ("read", False)
 
 
-def _aimed(use: Use, operands: Sequence[str], words: tuple[str, ...], given: str) -> Use:
-    """Add target, lines and query."""
-    if use.kind == "edit":
-        return replace(use, target=edited(use.program, operands, words, given))
-    if use.kind == "search":
-        query, target = looked_for(use.program, operands, words)
-        return replace(use, query=query, target=target)
-    if use.kind == "read":
-        target, (start, end) = shown(use.program, operands, words)
-        return replace(use, target=target, start=start, end=end)
-    return use
+def _aim(kind: Kind, program: str, operands: Sequence[str], words: Words, given: str) -> tuple[str, int, int, str]:
+    """Return target, first line, last line and query of a simple command."""
+    if kind == "edit":
+        return edited(program, operands, words, given), 0, 0, ""
+    if kind == "search":
+        query, target = looked_for(program, operands, words)
+        return target, 0, 0, query
+    if kind == "read":
+        target, (start, end) = shown(program, operands, words)
+        return target, start, end, ""
+    return "", 0, 0, ""
+
+
+def _is_scratch(file: str) -> bool:
+    return _SCRATCH.match(file) is not None or _DEVICES.match(file) is not None
 
 
 def _written(use: Use, part: Part) -> Use:
     """Count redirections to files as changes: a look becomes an edit of the file that it is written to.
 
-    What a program prints into a log or a temporary file is a way to look at it, no change; texts are written to keep.
+    What a check prints, and what others print into a log or a temporary file, is a way to look at it and no change.
     """
-    files = [file for file in part.writes if not _DEVICES.match(file)]
-    if not files or (use.program not in _WRITERS and all(map(_SCRATCH.match, files))):
+    if not part.writes:
         return use
-    if use.kind in {"check", "edit", "run"}:
+    files = [file for file in part.writes if not _DEVICES.match(file)]
+    if not files or use.kind == "check" or (use.program not in _WRITERS and all(map(_is_scratch, files))):
+        return use
+    if use.kind in {"edit", "run"}:
         return replace(use, changes=True)
     return Use("edit", use.program, executes=True, changes=True, target=files[-1])
 
@@ -323,17 +257,17 @@ def _within(folder: str, use: Use) -> Use:
 
 
 def _piped(before: Use, use: Use) -> Use:
-    """Return what a command of a pipe and the filter behind it are together."""
+    """Return what a command and a filter behind it in a pipe are together."""
     if use.kind == "search":
+        if before.kind == "search":
+            return replace(before, query=f"{before.query} {use.query}")
         return replace(use, target=before.target) if before.kind == "read" else use
     if before.kind != "read" or not (use.start or use.end):
         return before
     if not before.start and not before.end:
         return replace(before, start=use.start, end=use.end)
-    if not use.end:
-        return before
     first = before.start + use.start - 1
-    last = before.start + use.end - 1
+    last = before.start + use.end - 1 if use.end else before.end
     return replace(before, start=first, end=min(last, before.end) if before.end else last)
 
 
@@ -342,20 +276,22 @@ def _together(read: Iterable[tuple[Part, Use]]) -> Use:
     uses: list[Use] = []
     for part, use in read:
         if part.piped and uses and use.kind in {"read", "search"} and not use.target:
-            uses[-1:] = [_piped(uses[-1], use)] if _TELLING[uses[-1].kind] <= _TELLING[use.kind] else [uses[-1]]
+            if _TELLING[uses[-1].kind] <= _TELLING[use.kind]:
+                uses[-1] = _piped(uses[-1], use)
         else:
             uses.append(use)
     if not uses:
         return Use("other", executes=True)
     best = max(uses, key=lambda use: _TELLING[use.kind])
     alike = [use for use in uses if use.kind == best.kind]
-    targets = {use.target for use in alike if use.target}
-    query = " ".join(dict.fromkeys(use.query for use in alike if use.query))
-    changes = any(use.changes for use in uses)
-    if len(targets) != 1:
-        return replace(best, changes=changes, target="", start=0, end=0, query=query[:_KEPT_CHARS])
-    aimed = next(use for use in alike if use.target)
-    target = aimed.target[:_KEPT_CHARS]
-    several = sum(1 for use in alike if use.target) > 1
-    start, end = (0, 0) if several else (aimed.start, aimed.end)
-    return replace(best, changes=changes, target=target, start=start, end=end, query=query[:_KEPT_CHARS])
+    query = " ".join(dict.fromkeys(use.query for use in alike if use.query))[:_KEPT_CHARS]
+    aimed = [use for use in alike if use.target]
+    target, start, end = "", 0, 0
+    if len(aimed) == 1:
+        target, start, end = aimed[0].target[:_KEPT_CHARS], aimed[0].start, aimed[0].end
+    elif len({use.target for use in aimed}) == 1:
+        target = aimed[0].target[:_KEPT_CHARS]
+    changes = best.changes or any(use.changes for use in uses)
+    return Use(
+        best.kind, best.program, executes=True, changes=changes, target=target, start=start, end=end, query=query
+    )

@@ -7,7 +7,23 @@ import re
 from collections.abc import Collection, Sequence
 
 _PATTERN_FIRST = frozenset({"ack", "ag", "egrep", "fd", "fdfind", "fgrep", "findstr", "git", "grep", "rg", "zgrep"})
-_SCRIPT_FIRST = frozenset({"awk", "gawk", "jq", "mawk", "perl", "sed", "yq"})
+_SCRIPT_FIRST = frozenset({"awk", "gawk", "jq", "mawk", "perl", "ruby", "sed", "yq"})
+_NAMELESS = frozenset(
+    {
+        "[",
+        "[[",
+        "date",
+        "echo",
+        "format-list",
+        "format-table",
+        "measure-object",
+        "printf",
+        "select-object",
+        "seq",
+        "sort-object",
+        "tr",
+    }
+)
 _DESTINATION_LAST = frozenset({"copy", "copy-item", "cp", "install", "ln", "move", "move-item", "mv", "rsync", "scp"})
 _PATTERN_OPTIONS = frozenset({"-e", "-f", "--expression", "--file", "--regexp"})
 _NAMES = frozenset({"-iname", "-ipath", "-name", "-path", "-regex", "-wholename"})
@@ -62,13 +78,18 @@ def option_value(words: Sequence[str], options: Collection[str]) -> str:
 def edited(program: str, operands: Sequence[str], words: Sequence[str], given: str) -> str:
     """Return the one thing that a command changes."""
     if "patch" in program:
-        files = {one or other for one, other in _PATCHED.findall(given or " ".join(words))}
-        return files.pop() if len(files) == 1 else ""
+        return patched(given or " ".join(words))
     if program in _DESTINATION_LAST:
         return operands[-1] if operands else ""
     if program in _SCRIPT_FIRST and not _PATTERN_OPTIONS.intersection(words):
         operands = operands[1:]
     return _only(operands)
+
+
+def patched(text: str) -> str:
+    """Return the one file that a patch changes."""
+    files = {(one or other).strip() for one, other in _PATCHED.findall(text)} - {"/dev/null"}
+    return files.pop() if len(files) == 1 else ""
 
 
 def looked_for(program: str, operands: Sequence[str], words: Sequence[str]) -> tuple[str, str]:
@@ -86,6 +107,8 @@ def looked_for(program: str, operands: Sequence[str], words: Sequence[str]) -> t
 
 def shown(program: str, operands: Sequence[str], words: Sequence[str]) -> tuple[str, Span]:
     """Return the one thing that a command shows, and which lines of it."""
+    if program in _NAMELESS:
+        return "", _WHOLE
     if program == "head":
         return _only(operands), _first_lines(words)
     if program not in _SCRIPT_FIRST:

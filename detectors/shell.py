@@ -12,29 +12,27 @@ READ_CHARS = 4_000
 """How much of a command line is read; what an agent does with a longer one shows at its beginning."""
 
 _TOKEN = re.compile(
-    r"""(?x)
-    (?P<gap>[ \t\r]+ | \\\r?\n)
-  | (?P<comment>\#[^\n]*)
-  | (?P<here><<(?!<)-?[ \t]*(?P<until>'[^'\n]*' | "[^"\n]*" | \\?[\w.+-]+))
-  | (?P<redirect>&>>? | \d?>[>|&]? | <<<? | \d?<&?(?!\())
-  | (?P<sum>\$?\(\([^()]*\)\))
-  | (?P<open>[$<>]?\()
-  | (?P<close>\))
-  | (?P<end>\n | ;[;&]* | && | & | \|[|&]?)
-  | (?P<word>(?:
-        [^\s'"\\;|&<>()$]++
-      | '[^']*+(?:'|\Z)
-      | "[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)
-      | \\(?:.|\Z)
-      | \$(?!\()
-    )++)
-  | (?P<stray>.)
-    """,
-    re.DOTALL,
+    r"""(?xs)
+    (?: [ \t\r]+ | \\\r?\n )*+
+    (?: (?P<comment>\#[^\n]*)
+      | (?P<here><<(?!<)-?[ \t]*(?P<until>'[^'\n]*' | "[^"\n]*" | \\?[\w.+-]+))
+      | (?P<redirect>&>>? | \d?>[>|&]?(?!\() | <<< | \d?<&?(?!\())
+      | (?P<word>(?:
+            [^\s'"\\;|&<>()$]++
+          | '[^']*+(?:'|\Z)
+          | "[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)
+          | \\(?:.|\Z)
+          | \$(?!\()
+        )++)
+      | (?P<end>\n | ;[;&]* | && | & | \|[|&]?)
+      | (?P<sum>\$?\(\([^()]*\)\))
+      | (?P<open>[$<>]?\()
+      | (?P<close>\))
+      | (?P<stray>.)
+    )
+    """
 )
-_QUOTED = re.compile(
-    r"""(?s)\$?'(?P<plain>[^']*)'? | \$?"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"? | \\(?P<one>.?)""", re.VERBOSE
-)
+_QUOTED = re.compile(r"""(?xs)\$?'(?P<plain>[^']*)'? | \$?"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"? | \\(?P<one>.?)""")
 _ESCAPED = re.compile(r"""\\(["\\$`]|\n)""")
 
 
@@ -77,59 +75,55 @@ class _Reader:
 
     def read(self) -> list[Part]:
         position = 0
-        while position < len(self.text):
-            token = _TOKEN.match(self.text, position)
-            if token is None:  # cannot be, since a stray character is a token; mypy is told so
-                break
-            position = self._take(token.lastgroup, token)
+        while (token := _TOKEN.match(self.text, position)) is not None:
+            if token.lastgroup == "word":
+                self._word(bare(token["word"]), joins=token.start("word") == self.word_end)
+                self.word_end = position = token.end()
+            else:
+                position = self._take(token.lastgroup or "", token)
         self._flush()
         return self.parts
 
-    def _take(self, kind: str | None, token: re.Match[str]) -> int:
-        """Take one token in, and return where the next one begins."""
-        joins = token.start() == self.word_end
-        if kind in {"word", "sum"}:
-            self._word(bare(token.group()) if kind == "word" else "$", joins=joins)
-            self.word_end = token.end()
-        elif kind == "end":
+    def _take(self, kind: str, token: re.Match[str]) -> int:
+        """Take in a token that is no word, and return where the next one begins."""
+        start, end = token.span(kind)
+        if kind == "end":
             self._flush()
-            self.piped = token.group() in {"|", "|&"}
-            if token.start() == self.here_line:
-                return self.here_end
-        elif kind == "redirect":
-            self.redirect = token.group()
+            self.piped = token["end"] in {"|", "|&"}
+            return self.here_end if start == self.here_line else end
+        if kind == "redirect":
+            self.redirect = token["redirect"]
         elif kind == "here":
-            self._here(token)
+            self._here(token["until"].strip("'\"\\"), end)
         elif kind == "open":
-            self._open(token.group(), joins=joins)
+            self._open(token["open"], joins=start == self.word_end)
         elif kind == "close":
             self._close()
-            self.word_end = token.end()
-        return token.end()
+            self.word_end = end
+        elif kind == "sum":
+            self._word("$", joins=start == self.word_end)
+            self.word_end = end
+        return end
 
     def _word(self, word: str, *, joins: bool) -> None:
         if joins:
-            if self.words:  # if not, it is a member of what the subshell gives, as in PowerShell
+            if self.words:  # if not, it is a member of what a subshell gives, as in PowerShell
                 self.words[-1] += word
-            return
-        if not self.redirect:
+        elif not self.redirect:
             self.words.append(word)
-            return
-        if ">" in self.redirect and not (self.redirect.endswith(">&") and (word.isdigit() or word == "-")):
-            self.writes.append(word)
-        elif self.redirect == "<<<":
-            self.given = word
-        self.redirect = ""
+        else:
+            if ">" in self.redirect and not (self.redirect[-1] == "&" and (word.isdigit() or word == "-")):
+                self.writes.append(word)
+            elif self.redirect == "<<<":
+                self.given = word
+            self.redirect = ""
 
-    def _here(self, token: re.Match[str]) -> None:
-        """Find the here-document's text, which begins behind this line and those of others on it."""
-        if self.here_line < token.start():
-            self.here_line = self.text.find("\n", token.end())
-            self.here_end = self.here_line
-        if self.here_line < 0:
-            self.here_line = self.here_end = len(self.text)
-        until = re.escape(token.group("until").strip("'\"\\"))
-        last = re.compile(rf"\n[ \t]*{until}(?=[ \t\r]*(?:\n|\Z))").search(self.text, self.here_end)
+    def _here(self, until: str, end: int) -> None:
+        """Find the text of a here-document, which begins behind this line and the texts of others on it."""
+        if self.here_line < end:
+            line = self.text.find("\n", end)
+            self.here_line = self.here_end = line if line >= 0 else len(self.text)
+        last = re.compile(rf"\n[ \t]*{re.escape(until)}(?=[ \t\r]*(?:\n|\Z))").search(self.text, self.here_end)
         self.given = self.text[self.here_end : last.start() if last else len(self.text)]
         self.here_end = last.end() if last else len(self.text)
 
@@ -159,7 +153,7 @@ class _Reader:
 
 
 def bare(word: str) -> str:
-    """Return a word without its quotes and escapes."""
+    """Return a word without its quotes and escapes; the backslashes of a Windows path are none."""
     if "'" not in word and '"' not in word and ("\\" not in word or word[1:3] == ":\\"):
         return word
     return _QUOTED.sub(_unquoted, word)

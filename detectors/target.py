@@ -9,9 +9,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from detectors.operands import patched
+from detectors.shell import parts_of
 from detectors.use import Kind
 
 _KEPT_CHARS = 300
+_READ_CHARS = 1_200  # of a call that was written out
+_PATCH_CHARS = 4_000
 _READ_ARGUMENTS = 32  # more than any tool's signature has
 _ID = re.compile(r"(?:id|ids|number|name|key|slug|code)\Z")
 _RANGE = re.compile(r"\s*(\d{1,9})\s*[:,-]\s*(-?\d{1,9})\s*\Z")
@@ -36,7 +40,7 @@ class Arguments:
     def aim(self, kind: Kind, name: str, arguments: Any) -> Aim:
         """Return target, first line, last line and query of a call of the tool of this plain name."""
         if isinstance(arguments, str):
-            arguments = _called(arguments)
+            arguments = _called(kind, arguments)
         if not isinstance(arguments, dict):
             return _NOTHING
         found: dict[str, tuple[int, Any]] = {}
@@ -55,7 +59,10 @@ class Arguments:
         if kind == "search":
             return self._target(found), 0, 0, _query(found, rest)
         start, end = _span(found)
-        target = self._target(found) or _object(name, kind, found, rest)
+        target = self._target(found)
+        if not target and kind == "edit":
+            target = next(filter(None, (patched(value[:_PATCH_CHARS]) for value in _texts(arguments))), "")
+        target = target or _object(name, kind, found, rest)
         return target, start, end, ""
 
     def first(self, role: str, arguments: Any) -> Any:
@@ -83,9 +90,10 @@ def _folded(key: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a scalar, or several, as one text; empty for what is none."""
+    """Return a scalar, or several, as one text; empty for what is none, and for texts of several lines."""
     if isinstance(value, str):
-        return value[:_KEPT_CHARS].strip().removeprefix("./")
+        line = value[:_KEPT_CHARS].strip()
+        return "" if "\n" in line else line.removeprefix("./")
     if isinstance(value, bool):
         return ""
     if isinstance(value, int | float):
@@ -93,6 +101,10 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(filter(None, map(_text, value[:8])))[:_KEPT_CHARS]
     return ""
+
+
+def _texts(arguments: Mapping[str, Any]) -> list[str]:
+    return [value for value in arguments.values() if isinstance(value, str) and "\n" in value]
 
 
 def _object(name: str, kind: Kind, found: Mapping[str, tuple[int, Any]], rest: list[tuple[str, Any]]) -> str:
@@ -156,23 +168,26 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9 else 0
 
 
-def _called(text: str) -> dict[str, Any]:
-    """Return what a call that was written out as text names: ``read(file="a.py", line=3)``, or the text itself."""
-    call = _CALL.match(text[: _KEPT_CHARS * 4])
-    if call is None:
-        first, _, rest = text.strip()[:_KEPT_CHARS].partition(" ")
-        first = first.strip("\"'")
-        found: dict[str, Any] = {"query": text[:_KEPT_CHARS]}
-        if first and _PATH.match(first):
-            found["path"] = first
-            if rest.strip().isdecimal():
-                found["start_line"] = rest.strip()
-        return found
+def _called(kind: Kind, text: str) -> dict[str, Any]:
+    """Return what a call that was written out names: ``read(file="a.py", line=3)``, or words as of a command."""
+    call = _CALL.match(text[:_READ_CHARS])
     named: dict[str, Any] = {}
-    for key, single, double, number in _ARGUMENT.findall(call[1]):
-        value = single or double or number
-        if key:
-            named[key] = value
-        elif "path" not in named:
-            named["path"] = named["query"] = value
+    if call:
+        words: list[str] = []
+        for key, single, double, number in _ARGUMENT.findall(call[1]):
+            if key:
+                named[key] = single or double or number
+            else:
+                words.append(single or double or number)
+    else:
+        parts = parts_of(text[:_READ_CHARS])
+        words = list(parts[0].words) if parts else []
+    if kind == "search" and words:
+        named["query"] = words.pop(0)
+    if words and _PATH.match(words[0]) and (kind != "search" or not words[0].isalnum()):
+        named["path"] = words[0]
+        if len(words) == 2 and words[1].isdecimal():  # noqa: PLR2004 -- open a.py 120
+            named["start_line"] = words[1]
+    elif kind == "edit":
+        named["patch"] = text
     return named

@@ -24,6 +24,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from detectors import Limits
+from detectors.session import DETECTORS
+from detectors.use import KINDS
 from schemas.invalid import InvalidEvent, Reason
 from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
@@ -99,15 +101,29 @@ def limits() -> str:
     rows = []
     of = meanings("limits", [name for name, _ in _limits(Limits)])
     for name, field in _limits(Limits):
-        rows.append(
-            (f"`{name}`", f"`{json.dumps(field.default)}`", _range(msgspec.inspect.type_info(field.type)), of[name])
-        )
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        rows.append((f"`{name}`", _value(default), _range(msgspec.inspect.type_info(field.type)), of[name]))
     return table(("limit", "default", "may be", "meaning"), rows)
+
+
+def detectors() -> str:
+    """Write every detector: its rule, its limits with their defaults, where they come from, and what clears it."""
+    rows = []
+    for module in DETECTORS:
+        section = getattr(Limits(), module.NAME)
+        shown = [f"{field.name} {_value(getattr(section, field.name))}" for field in msgspec.structs.fields(section)]
+        about = module.ABOUT
+        rows.append((f"`{module.NAME}`", about.rule, ", ".join(shown), about.source, about.cleared_by))
+    return table(("detector", "rule", "defaults", "source", "cleared by"), rows)
+
+
+def _value(value: object) -> str:
+    return f"`{json.dumps(value)}`"
 
 
 def _limits(section: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[str, msgspec.structs.FieldInfo]]:
     for field in msgspec.structs.fields(section):
-        if field.name in {"tools", "layers"}:
+        if f"{prefix}{field.name}" in {"tools", "layers"}:
             continue
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from _limits(field.type, f"{field.name}.")
@@ -120,6 +136,8 @@ def _range(of: msgspec.inspect.Type) -> str:
         return ", ".join(f"`{value}`" for value in sorted(of.values, key=str))
     if isinstance(of, msgspec.inspect.BoolType):
         return "`true`, `false`"
+    if isinstance(of, msgspec.inspect.DictType):
+        return "a table by name"
     if not isinstance(of, msgspec.inspect.IntType | msgspec.inspect.FloatType):
         raise TypeError(f"the range of {of} cannot be told")
     low = f"above {of.gt:,}" if of.gt is not None else f"{of.ge:,}"
@@ -127,17 +145,28 @@ def _range(of: msgspec.inspect.Type) -> str:
 
 
 def tools() -> str:
-    """Write which tools belong to which kind by default."""
-    kinds = Limits().tools
+    """Write which tools, words of tools' names and commands are of which kind by default."""
+    catalogue = Limits().tools
     rows = []
-    for field in msgspec.structs.fields(kinds):
-        value = getattr(kinds, field.name)
-        names = (
-            "; ".join(f"of `{tool}`: {_codes(labels)}" for tool, labels in value.items())
-            if isinstance(value, dict)
-            else _codes(sorted(value))
-        )
-        rows.append((f"`tools.{field.name}`", names))
+    for kind in KINDS:
+        of = [
+            _codes(sorted(name for name, its in known.items() if its == kind))
+            for known in (catalogue.names, catalogue.words, catalogue.commands)
+        ]
+        rows.append((f"`{kind}`", *(names or "-" for names in of)))
+    return table(("kind", "tools", "words in names of other tools", "commands"), rows)
+
+
+def arguments() -> str:
+    """Write the other settings of the catalogue that are lists."""
+    catalogue = Limits().tools
+    rows = []
+    for field in msgspec.structs.fields(catalogue):
+        value = getattr(catalogue, field.name)
+        if isinstance(value, tuple):
+            rows.append((f"`tools.{field.name}`", _codes(value)))
+        elif field.name == "labels":
+            rows += [(f"`tools.labels.{tool}`", _codes(names)) for tool, names in value.items()]
     return table(("setting", "default"), rows)
 
 
@@ -289,7 +318,8 @@ def replay() -> str:
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"replay": replay},
     "docs/commands.md": {"commands": commands, "shared options": shared_options},
-    "docs/detectors.md": {"limits": limits, "tools": tools},
+    "docs/detectors.md": {"detectors": detectors, "limits": limits},
+    "docs/tools.md": {"tools": tools, "arguments": arguments},
     "docs/operating.md": {"topics": topics, "reasons": reasons, "metrics": metrics, "variables": variables},
 }
 """For each page its generated parts by name."""

@@ -83,7 +83,7 @@ def summary_lines(totals: Totals) -> Iterator[str]:
         parts = [
             f"{levels[level]:,} {level}" for level in ("notice", "warn", "terminate", "recovered") if level in levels
         ]
-        yield f"  {detector:<14} {', '.join(parts)}"
+        yield f"  {detector:<16} {', '.join(parts)}"
 
 
 def unreadable_line(found: Unreadable) -> str:

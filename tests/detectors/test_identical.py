@@ -6,11 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from schemas.testing import tool_call
-
-
-def levels(alerts):
-    """Level, detector and position of each alert."""
-    return [(alert.level, alert.detector, alert.seq) for alert in alerts]
+from tests.detectors.traces import edit, found, page, shell, view, work
 
 
 def same(count, **fields):
@@ -30,18 +26,18 @@ def same(count, **fields):
 )
 def test_streak_warns_at_three_and_terminates_at_five(play, count, expected):
     """The default limits are reached exactly, and nothing is said twice."""
-    assert levels(play(same(count))) == expected
+    assert found(play(same(count))) == expected
 
 
 def test_a_different_result_breaks_the_streak(play):
     """Polling whose answer moves is progress."""
-    assert play([tool_call(n, result=f"{n} of 40 done") for n in range(40)]) == []
+    assert play([shell(n, "./import.sh", f"{n} of 40 done") for n in range(40)]) == []
 
 
 def test_volatile_parts_of_results_do_not_hide_the_loop(play):
     """Durations and process ids change in every run and mean nothing."""
     alerts = play([tool_call(n, result=f"FAILED x in {n}.31s (pid {4000 + n})") for n in range(5)])
-    assert levels(alerts) == [("warn", "identical", 2), ("terminate", "identical", 4)]
+    assert found(alerts) == [("warn", "identical", 2), ("terminate", "identical", 4)]
 
 
 def test_numbers_that_are_the_answer_keep_results_apart(play):
@@ -57,31 +53,29 @@ def test_spelling_of_arguments_does_not_matter(play):
         {"path": " src ", "limit": 1, "offset": None},
     ]
     alerts = play([tool_call(n, tool="read", arguments=arguments) for n, arguments in enumerate(spellings)])
-    assert levels(alerts) == [("warn", "identical", 2)]
+    assert found(alerts) == [("warn", "identical", 2)]
 
 
 def test_arguments_sent_as_json_text_are_the_same_arguments(play):
     """On OpenAI's wire arguments are a text: spacing, labels and polling are judged as in an object."""
     texts = ['{"command": "ls", "description": "a"}', '{"description":"b","command":"ls"}', {"command": "ls"}]
     alerts = play([tool_call(n, arguments=arguments) for n, arguments in enumerate(texts)])
-    assert levels(alerts) == [("warn", "identical", 2)]
+    assert found(alerts) == [("warn", "identical", 2)]
     assert play([tool_call(n, arguments='{"command": "sleep 30; kubectl get pods"}') for n in range(8)]) == []
 
 
 def test_label_arguments_do_not_hide_the_loop(play):
     """What only describes a call to people does not make it another call."""
     alerts = play([tool_call(n, arguments={"command": "ls", "description": f"attempt {n}"}) for n in range(3)])
-    assert levels(alerts) == [("warn", "identical", 2)]
+    assert found(alerts) == [("warn", "identical", 2)]
 
 
-@pytest.mark.parametrize(("count", "expected"), [(19, []), (20, [("warn", "identical", 19)]), (60, 2)])
-def test_without_results_only_arguments_count_and_never_terminate(play, count, expected):
+@pytest.mark.parametrize(("count", "seqs"), [(19, []), (20, [19]), (39, [19]), (48, [19, 39])])
+def test_without_results_only_arguments_count_and_never_terminate(play, count, seqs):
     """A result that was not recorded is no evidence: higher limit, warnings only, the next at double the count."""
-    alerts = levels(play(same(count, result=UNSET, status=None)))
-    if expected == 2:
-        assert alerts == [("warn", "identical", 19), ("warn", "identical", 39)]
-    else:
-        assert alerts == expected
+    alerts = play([shell(n, "./deploy.sh", UNSET, status=None) for n in range(count)])
+    assert found(alerts) == [("warn", "identical", seq) for seq in seqs]
+    assert {alert.limits[0].name for alert in alerts} <= {"identical.unrecorded_warn"}
 
 
 def test_without_arguments_there_is_no_verdict(play):
@@ -92,7 +86,7 @@ def test_without_arguments_there_is_no_verdict(play):
 def test_digests_stand_for_what_may_not_be_sent(play):
     """Producers that send digests only get the same detection."""
     fields: dict[str, Any] = {"arguments": None, "arguments_digest": "a1", "result": UNSET, "result_digest": "r1"}
-    assert levels(play(same(3, **fields))) == [("warn", "identical", 2)]
+    assert found(play(same(3, **fields))) == [("warn", "identical", 2)]
     changing = [tool_call(n, **{**fields, "result_digest": f"r{n}"}) for n in range(10)]
     assert play(changing) == []
 
@@ -102,7 +96,7 @@ def test_results_cut_short_are_told_apart_by_their_digest(play):
     cut = [tool_call(n, result="same head", result_length=90_000, result_digest=f"d{n}") for n in range(6)]
     assert play(cut) == []
     whole = [tool_call(n, result="same head", result_length=9, result_digest=f"d{n}") for n in range(3)]
-    assert levels(play(whole)) == [("warn", "identical", 2)]
+    assert found(play(whole)) == [("warn", "identical", 2)]
 
 
 @pytest.mark.parametrize(
@@ -116,8 +110,8 @@ def test_results_cut_short_are_told_apart_by_their_digest(play):
 def test_declared_pollers_have_three_times_the_limits(play, poll):
     """Who waits for something may ask more often, but not for ever."""
     assert play(same(8, **poll)) == []
-    assert levels(play(same(9, **poll))) == [("warn", "identical", 8)]
-    assert levels(play(same(15, **poll))) == [("warn", "identical", 8), ("terminate", "identical", 14)]
+    assert found(play(same(9, **poll))) == [("warn", "identical", 8)]
+    assert found(play(same(15, **poll))) == [("warn", "identical", 8), ("terminate", "identical", 14)]
 
 
 def interleaved(equal, total):
@@ -133,47 +127,52 @@ def test_window_majority_warns_at_five_of_twelve(play):
     """One foreign call between blinds a streak; the window sees through it."""
     assert play(interleaved(4, 8)) == []
     alerts = play(interleaved(5, 9))
-    assert levels(alerts) == [("warn", "identical", 8)]
+    assert found(alerts) == [("warn", "identical", 8)]
     assert alerts[0].limits[0].name == "identical.window_warn"
 
 
 def test_window_majority_terminates_at_seven_of_twelve(play):
     """Seven equal calls among twelve end it, six do not."""
     pairs = [tool_call(n, arguments={"command": f"cat f{n}" if n % 3 == 2 else "ls"}) for n in range(11)]
-    six = levels(play([*pairs[:8]]))
+    six = found(play([*pairs[:8]]))
     assert six == [("warn", "identical", 6)]
-    assert ("terminate", "identical", 9) in levels(play(pairs))
+    assert ("terminate", "identical", 9) in found(play(pairs))
 
 
 def test_calls_outside_the_window_do_not_count(play):
     """The same look now and then over a long session is healthy."""
-    events = [tool_call(n, arguments={"command": "ls" if n % 3 == 0 else f"cat f{n}"}) for n in range(60)]
-    assert play(events) == []
+    assert play([shell(n, "git status", "clean") if n % 3 == 0 else work(n) for n in range(60)]) == []
 
 
-def test_runs_with_an_accepted_edit_between_are_no_majority(play):
-    """Running the same check after each edit is what one should do."""
+@pytest.mark.parametrize(("answer", "rest"), [("12 passed", []), ("1 failed: test_a", ["stuck_check"])])
+def test_runs_with_an_accepted_edit_between_are_no_majority(play, answer, rest):
+    """Running the same check after each edit is what one should do; when it keeps failing, the stuck check says so."""
     events = []
-    for n in range(0, 24, 2):
-        events += [
-            tool_call(n, tool="edit", arguments={"path": "a.py", "new": str(n)}, result="ok"),
-            tool_call(n + 1, arguments={"command": "pytest"}, result="1 failed: test_a"),
-        ]
-    assert play(events) == []
+    for n in range(0, 14, 2):
+        events += [edit(n, "a.py", str(n)), shell(n + 1, "pytest", answer)]
+    assert [alert.detector for alert in play(events)] == rest
 
 
 @pytest.mark.parametrize(
     "tool",
     ["replace_string_in_file", "insert_edit_into_file", "apply_diff", "update_file", "replaceSymbolBody", "Edit"],
 )
-@pytest.mark.parametrize("check", ["runTests", "getDiagnostics", "bash", "read"])
-def test_checks_after_edits_are_healthy_whatever_the_tools_are_called(play, tool, check):
+@pytest.mark.parametrize(
+    ("check", "arguments"),
+    [
+        ("runTests", {"target": "all"}),
+        ("getDiagnostics", {"target": "all"}),
+        ("bash", {"command": "make check"}),
+        ("read", {"path": "a.py", "start_line": 1, "end_line": 40}),
+    ],
+)
+def test_checks_after_edits_are_healthy_whatever_the_tools_are_called(play, tool, check, arguments):
     """An edit that was accepted, then the same look or check with the same answer, again and again."""
     events = []
     for n in range(0, 40, 2):
         events += [
             tool_call(n, tool=tool, arguments={"path": "a.py", "new": str(n)}, result="ok"),
-            tool_call(n + 1, tool=check, arguments={"target": "all"}, result="12 passed"),
+            tool_call(n + 1, tool=check, arguments=arguments, result="12 passed"),
         ]
     assert play(events) == []
 
@@ -186,7 +185,7 @@ def test_labels_that_are_all_there_is_are_the_content(play, tool, argument):
     thoughts = [tool_call(n, tool=tool, arguments={argument: f"idea {n}"}, result="logged") for n in range(20)]
     assert play(thoughts) == []
     again = [tool_call(n, tool=tool, arguments={argument: "idea"}, result="logged") for n in range(3)]
-    assert levels(play(again)) == [("warn", "identical", 2)]
+    assert found(play(again)) == [("warn", "identical", 2)]
 
 
 @pytest.mark.parametrize("tool", ["browser_click", "scroll", "press_key"])
@@ -197,28 +196,28 @@ def test_a_mere_word_that_an_interaction_worked_is_no_result(play, tool):
     shown = [
         tool_call(n, tool=tool, arguments={"on": "Next"}, result="page 1 " + "of many words " * 9) for n in range(3)
     ]
-    assert levels(play(shown)) == [("warn", "identical", 2)]
+    assert found(play(shown)) == [("warn", "identical", 2)]
 
 
 def test_equal_calls_of_one_parallel_batch_count_once_and_a_dozen_warns(play):
     """A response that asks twice for one thing is careless, a dozen times is a loop."""
     assert play(same(11, batch_id="b1")) == []
     alerts = play(same(12, batch_id="b1"))
-    assert levels(alerts) == [("warn", "identical", 11)]
+    assert found(alerts) == [("warn", "identical", 11)]
     assert alerts[0].limits[0].name == "identical.batch_warn"
 
 
 def test_batches_that_repeat_are_a_streak(play):
     """Three responses in a row with the same pair of calls are three, not six."""
     events = [tool_call(n, batch_id=f"b{n // 2}") for n in range(6)]
-    assert levels(play(events[:4])) == []
-    assert levels(play(events)) == [("warn", "identical", 4)]
+    assert found(play(events[:4])) == []
+    assert found(play(events)) == [("warn", "identical", 4)]
 
 
 def test_an_outage_inside_a_result_warns_but_does_not_terminate(play):
     """An outage passes by itself: nobody is stopped for it."""
     for result in ("503 service unavailable", "Error: rate limit exceeded", "HTTP/2 429", '{"statusCode": 429}'):
-        events = same(30, tool="search", arguments={"q": "x"}, result=result)
+        events = same(20, tool="search", arguments={"q": "x"}, result=result)
         assert {alert.level for alert in play(events)} == {"warn"}
 
 

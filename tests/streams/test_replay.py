@@ -94,7 +94,7 @@ def test_notices_are_shown_and_counted_apart(loop):
     assert "notice" in timeline
     summary = "\n".join(summary_lines(totals))
     assert "0 to be terminated, 0 warned, 1 noticed, 0 quiet" in summary
-    assert f"{notice.detector:<14} 1 notice" in summary
+    assert f"{notice.detector:<16} 1 notice" in summary
 
 
 def test_one_object_per_alert_and_line(loop):

@@ -1,0 +1,348 @@
+"""Same failure: failing calls in a row for one reason or two in turn, whatever the tool, each limit from both sides."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from detectors import Limits, SessionState, limits_from, observe
+from detectors.limits import InvalidLimits
+from schemas.common import ErrorInfo
+from schemas.testing import at, control, session_event, tool_call
+
+MISSING = "ledger entry must name a currency"
+UNBALANCED = "debit and credit are not balanced"
+CLOSED = "posting period is closed for this account"
+UNSIGNED = "voucher carries no signature of an approver"
+STALE = "exchange rate table has expired meanwhile"
+
+
+def post(n, reason=MISSING, entry=None, **fields):
+    """A call of an API that is refused for this reason, with an entry of its own."""
+    arguments = {"entry": f"voucher {n}" if entry is None else entry}
+    fields = {"result": reason, "error": ErrorInfo(message=reason), "status": "error", **fields}
+    return tool_call(n, "erp_ledger", arguments, **fields)
+
+
+def works(n, **fields):
+    """A call of another tool that succeeds and brings something new."""
+    return tool_call(n, "read_account", {"account": f"A-{n}"}, f"account A-{n} of the cost centre {n}", **fields)
+
+
+def said(reasons):
+    """Refused calls with these reasons, after one call that worked."""
+    return [works(0), *(post(n, reason) for n, reason in enumerate(reasons, start=1))]
+
+
+def found(alerts):
+    """Level, limit and position of each of the detector's alerts."""
+    return [(alert.level, alert.limits[0].name, alert.seq) for alert in alerts if alert.detector == "same_failure"]
+
+
+FIVE = ("warn", "same_failure.warn", 5)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (4, []),
+        (5, [FIVE]),
+        (9, [FIVE]),
+        (11, [FIVE, ("warn", "same_failure.warn", 10)]),
+        (12, [FIVE, ("warn", "same_failure.warn", 10), ("terminate", "same_failure.terminate", 12)]),
+        (20, [FIVE, ("warn", "same_failure.warn", 10), ("terminate", "same_failure.terminate", 12)]),
+    ],
+)
+def test_warns_at_five_and_terminates_at_twelve(play, count, expected):
+    """Ever other arguments, one reason: the default limits are reached exactly, and nothing is said twice."""
+    alerts = play(said([MISSING] * count))
+    assert found(alerts) == expected
+    assert {alert.detector for alert in alerts} <= {"same_failure"}
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (6, []),
+        (7, [("warn", "same_failure.warn", 7)]),
+        (8, [("warn", "same_failure.warn", 7)]),
+        (9, [("warn", "same_failure.warn", 7), ("terminate", "same_failure.terminate", 9)]),
+    ],
+)
+def test_set_limits_are_the_ones_that_count(play, count, expected):
+    """Seven and nine instead of five and twelve, from both sides."""
+    assert found(play(said([MISSING] * count), {"same_failure": {"warn": 7, "terminate": 9}})) == expected
+
+
+@pytest.mark.parametrize("terminate", [24, 25, 40])
+def test_a_limit_that_is_accepted_can_be_reached(play, terminate):
+    """A limit beyond what is remembered is either refused when it is set, or reached when the time comes."""
+    try:
+        limits = limits_from([("test", {"same_failure.terminate": terminate})])
+    except InvalidLimits:
+        return
+    levels = [level for level, _, _ in found(play(said([MISSING] * terminate), limits))]
+    assert levels[-1] == "terminate"
+
+
+def test_the_alert_says_which_calls_which_reason_and_which_limit(play):
+    """A person can check it without the recording."""
+    (alert,) = play(said([MISSING] * 5))
+    assert alert.count == 5
+    assert alert.evidence.error == MISSING
+    assert not alert.evidence.weak
+    assert "erp_ledger(entry=voucher 5)" in alert.reasoning
+    assert "same_failure.warn = 5, set by default" in alert.reasoning
+    assert alert.first_seen == at(1)
+
+
+@pytest.mark.parametrize(
+    ("messages", "count"),
+    [
+        ([f"field 'amount_{n}' on line {n} must be numeric" for n in range(5)], 1),
+        ([f"could not open /srv/books/{n}/journal.csv: it is locked" for n in range(5)], 1),
+        ([f"voucher {n} was rejected by the ledger" for n in range(1, 6)], 1),
+    ],
+)
+def test_names_lines_files_and_echoes_do_not_make_another_reason(play, messages, count):
+    """What the message quotes differs with every call; the reason is one."""
+    assert len(found(play(said(messages)))) == count
+
+
+def test_the_tool_does_not_matter(play):
+    """A gateway that refuses every message does so whatever tool was asked for."""
+    tools = ("erp_ledger", "crm_contact", "read_account", "edit_voucher", "browser_click")
+    reason = "arguments were no valid JSON object"
+    events = [
+        tool_call(n, tool, {"entry": f"try {n}"}, reason, error=ErrorInfo(message=reason))
+        for n, tool in enumerate(tools, start=1)
+    ]
+    assert found(play([works(0), *events[:4]])) == []
+    assert found(play([works(0), *events])) == [FIVE]
+
+
+def test_a_success_clears(play):
+    """Four refusals, one call that works, four more: two stumbles, no loop."""
+    four = [post(n) for n in range(1, 5)]
+    again = [post(n) for n in range(6, 10)]
+    assert found(play([works(0), *four, works(5), *again])) == []
+    assert found(play([works(0), *four, works(5), *again, post(10)])) == [("warn", "same_failure.warn", 10)]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        post(5, "Service Unavailable", error=ErrorInfo(code=503, message="Service Unavailable")),
+        tool_call(5, "think", {"thought": "the currency may be an ISO code"}, "noted"),
+        tool_call(5, "update_plan", {"steps": ["name the currency"]}, "ok"),
+        tool_call(5, "send_message", {"text": "still at it"}, "sent"),
+        tool_call(5, "read_account", {"account": "A-5"}, UNSET, status=None),
+        tool_call(5, "wait", {"seconds": 30}, "waited"),
+        tool_call(5, "bash", {"command": "sleep 30"}, ""),
+    ],
+    ids=["outage", "thought", "plan", "message", "unknown result", "poll", "sleep"],
+)
+def test_what_neither_works_nor_fails_neither_adds_nor_clears(play, between):
+    """Outages, talk, plans, waiting and unknown results say nothing about the reason."""
+    four = [works(0), *(post(n) for n in range(1, 5)), between]
+    assert found(play(four)) == []
+    assert found(play([*four, post(6)])) == [("warn", "same_failure.warn", 6)]
+
+
+def test_searches_that_find_nothing_do_not_add(play):
+    """That a search misses is another detector's matter, also where the program calls it a failure."""
+    missed = [
+        tool_call(n, "bash", {"command": f"grep -rn symbol{n} src"}, "", status="error", error=ErrorInfo(code=1))
+        for n in range(1, 8)
+    ]
+    assert found(play([works(0), *missed])) == []
+
+
+@pytest.mark.parametrize(
+    ("reasons", "count"),
+    [
+        ([MISSING, UNBALANCED, MISSING, UNBALANCED], 0),
+        ([MISSING, UNBALANCED, MISSING, UNBALANCED, MISSING], 1),
+        ([MISSING, MISSING, UNBALANCED, UNBALANCED, MISSING], 1),
+        ([MISSING, MISSING, MISSING, UNBALANCED, UNBALANCED], 0),
+        ([MISSING, MISSING, MISSING, MISSING, UNBALANCED, UNBALANCED, UNBALANCED, UNBALANCED], 0),
+        ([MISSING, UNBALANCED, CLOSED, MISSING, UNBALANCED, CLOSED], 0),
+        ([CLOSED, MISSING, MISSING, MISSING, MISSING, MISSING], 1),
+    ],
+    ids=["ABAB", "ABABA", "AABBA", "AAABB", "AAAABBBB", "ABCABC", "CAAAAA"],
+)
+def test_two_reasons_in_turn_are_one_and_a_new_one_begins_anew(play, reasons, count):
+    """The first must have come back after the second; else the second is where the agent now is."""
+    assert len(found(play(said(reasons)))) == count
+
+
+def test_two_reasons_in_turn_terminate_at_twelve(play):
+    """Alternating refusals are stopped where one refusal would be."""
+    reasons = [(MISSING, UNBALANCED)[n % 2] for n in range(12)]
+    assert found(play(said(reasons)))[-1] == ("terminate", "same_failure.terminate", 12)
+    assert [level for level, _, _ in found(play(said(reasons[:11])))] == ["warn", "warn"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "count"), [("abcd", None), ("abca", None), ("abab", 5.0), ("abcab", 6.0), ("abcda", 5.5)]
+)
+def test_calls_made_before_in_the_row_count_one_and_a_half(play, entries, count):
+    """Sending the refused text again cannot bring news: two of four warn, one of four does not."""
+    events = [works(0), *(post(n, entry=entry) for n, entry in enumerate(entries, start=1))]
+    assert [alert.count for alert in play(events) if alert.detector == "same_failure"] == ([count] if count else [])
+
+
+def test_a_session_whose_every_call_fails_warns_at_the_fifth_whatever_the_reasons(play):
+    """From the first call on nothing has worked: something is wrong with all of it."""
+    reasons = (MISSING, UNBALANCED, CLOSED, UNSIGNED, STALE)
+    events = [post(n, reason) for n, reason in enumerate(reasons)]
+    assert found(play(events[:4])) == []
+    assert found(play(events)) == [("warn", "same_failure.warn", 4)]
+    assert found(play([works(0), *(post(n + 1, reason) for n, reason in enumerate(reasons))])) == []
+
+
+@pytest.mark.parametrize("entry", [None, "the opening balance"])
+def test_a_session_whose_every_call_fails_is_one_loop(play, entry):
+    """It is warned about once, again at double the count, and stopped at most once, not anew with each reason."""
+    reasons = (MISSING, UNBALANCED, CLOSED, UNSIGNED, STALE)
+    events = [post(n, reasons[n % 5], entry) for n in range(20)]
+    assert found(play(events[:9])) == [("warn", "same_failure.warn", 4)]
+    assert [level for level, _, _ in found(play(events[:11]))] == ["warn", "warn"]
+    assert [level for level, _, _ in found(play(events))].count("terminate") <= 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n: tool_call(n, "vault_key", {"n": n}, "not allowed", status="denied"),
+        lambda n: tool_call(n, f"vault_{n}", {"n": n}, "Error: unknown tool", status="error"),
+    ],
+)
+def test_calls_that_are_not_allowed_have_limits_of_their_own(play, call):
+    """Refusals by policy and invented tools are the error streak's: three and ten, not five and twelve."""
+    alerts = play([works(0), *(call(n) for n in range(1, 15))])
+    assert {alert.detector for alert in alerts} == {"error_streak"}
+    assert [alert.seq for alert in alerts if alert.level == "terminate"] == [10]
+
+
+def test_a_message_of_the_user_clears(play):
+    """What a person says may change everything; the row begins anew."""
+    events = [works(0), *(post(n) for n in range(1, 5)), session_event(5, "user_message"), post(6)]
+    assert found(play(events)) == []
+    assert len(found(play(events, {"decision.user_message_clears": False}))) == 1
+
+
+def test_after_going_on_the_loop_is_warned_about_anew(play):
+    """A person who lets a stopped session go on gets the whole ladder again."""
+    events = [*said([MISSING] * 12), control(13, "resume"), *(post(n) for n in range(14, 19))]
+    assert [level for level, _, _ in found(play(events))] == ["warn", "warn", "terminate", "warn"]
+
+
+# Agents that have one tool, or no flags
+
+
+def shell(n, command, result, **fields):
+    """A call of an agent whose only tool is a shell and whose harness flags nothing."""
+    return tool_call(n, "bash", {"command": command}, result, **{"status": None, **fields})
+
+
+PROSE = "bash: line 1: {}: command not found"
+
+
+@pytest.mark.parametrize(("count", "levels"), [(4, []), (5, ["warn"]), (10, ["warn", "warn"]), (40, None)])
+def test_prose_sent_to_a_shell_without_flags_warns_as_weak_evidence_and_never_terminates(play, count, levels):
+    """Each sentence is another command that is not found: the text tells, marked as weaker, alone it ends nothing."""
+    words = [f"Let{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(count)]
+    events = [shell(0, "ls", "notes.txt  plan.md")]
+    events += [shell(n, f"{word} us look at the plan", PROSE.format(word)) for n, word in enumerate(words, start=1)]
+    alerts = [alert for alert in play(events) if alert.detector == "same_failure"]
+    if levels is not None:
+        assert [alert.level for alert in alerts] == levels
+    assert {alert.level for alert in play(events)} <= {"warn", "notice"}
+    assert all(alert.evidence.weak for alert in alerts)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Traceback (most recent call last):\n  File x, line {n}\nModuleNotFoundError: No module named 'geo_{n}'",
+        "<returncode>127</returncode>\n<output>\nsh: 1: gdal{n}: not found\n</output>",
+        "Error: parse error near token {n}: expected one fenced block",
+        "fatal: ambiguous argument 'rev{n}': unknown revision or path not in the working tree.",
+        '{{"error": "quota of project {n} does not permit this operation"}}',
+    ],
+)
+def test_failures_are_read_from_texts_of_any_harness(play, reason):
+    """Interpreters, wrappers with a return code, parsers and structured answers: five in a row warn."""
+    events = [shell(0, "ls", "notes.txt")]
+    events += [shell(n, f"step-{n} --input part{n}.geojson", reason.format(n=n)) for n in range(1, 6)]
+    assert found(play(events[:5])) == []
+    assert found(play(events)) == [FIVE]
+
+
+def test_flag_and_text_weigh_differently(play):
+    """The same row with the harness's flags is strong evidence and terminates."""
+    events = [shell(0, "ls", "notes.txt", status="ok")]
+    events += [shell(n, f"do{n} it", PROSE.format(f"do{n}"), status="error") for n in range(1, 13)]
+    alerts = play(events)
+    assert found(alerts)[-1] == ("terminate", "same_failure.terminate", 12)
+    assert not any(alert.evidence.weak for alert in alerts)
+
+
+# Healthy practice
+
+
+def test_four_scattered_format_errors_each_followed_by_progress_are_healthy(play):
+    """An agent that sends a malformed message now and then, and then does its work, is no loop."""
+    events = []
+    for n in range(0, 40, 10):
+        reason = "the message held no tool call"
+        events.append(
+            tool_call(n, "respond_with_tool", {"text": f"I will {n}"}, reason, error=ErrorInfo(message=reason))
+        )
+        events += [works(n + k) for k in range(1, 10)]
+    assert {alert.level for alert in play(events)} <= {"notice"}
+
+
+def test_setting_up_a_program_with_ever_other_errors_is_healthy(play):
+    """Each attempt fails for another reason and the one before is out of the way: that is how one gets there."""
+    reasons = [
+        "The configuration names no host",
+        "Certificate of the host has expired",
+        "Login was refused: unknown principal",
+        "Schema version of the store is too old",
+        "Migration needs an exclusive lock",
+        "Index could not be built on a view",
+        "Collation of both columns must agree",
+    ]
+    events = [works(0)]
+    for n, reason in enumerate(reasons, start=1):
+        events.append(
+            tool_call(n, "bash", {"command": f"storectl up --try {n}"}, reason, error=ErrorInfo(message=reason))
+        )
+    assert found(play(events)) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=8))
+def test_rows_shorter_than_the_limit_are_never_a_loop(lengths):
+    """However many rows of up to four failures of one kind there are, a success between them clears each."""
+    events, n = [], 0
+    for length in lengths:
+        events += [works(n), *(post(n + k) for k in range(1, length + 1))]
+        n += length + 1
+    state = SessionState()
+    assert found(alert for event in events for alert in observe(state, event, Limits())) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([MISSING, UNBALANCED]), min_size=5, max_size=12), st.permutations([0, 1]))
+def test_which_of_two_reasons_is_which_does_not_matter(reasons, names):
+    """Swapping the two reasons throughout gives the same alerts at the same places."""
+    pair = [MISSING, UNBALANCED]
+    swapped = [pair[names[pair.index(reason)]] for reason in reasons]
+    played = []
+    for each in (reasons, swapped):
+        state = SessionState()
+        played.append(found(alert for event in said(each) for alert in observe(state, event, Limits())))
+    assert played[0] == played[1]
