@@ -67,7 +67,7 @@ def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterat
         level = level_of(laps, warn, terminate)
         limit, value = f"alternation.{kind}{level}", terminate if level == "terminate" else warn
     else:
-        kind = "interaction_" if all(seen.operates for seen in block) else ""
+        kind = "interaction_" if all(seen.kind == "interact" for seen in block) else ""
         limit = f"alternation.unrecorded_{kind}warn"
         value = limits.value(limit) * factor
         level = "warn" if laps >= value else None

@@ -10,22 +10,17 @@ from detectors.catalogue import Tools
 from detectors.excerpt import call_excerpt, cut
 from detectors.facts import WORD_BYTES, Call, Mark
 from detectors.failure import MIN_LETTERS, complains, read_failure, speaks_of_outage
+from detectors.interface import is_acknowledgement, moves_on, page_of, without_handles
 from detectors.limits import Limits
 from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result, text_of
 from detectors.nothing import brought_nothing, unwrapped
-from detectors.page import page_of
 from detectors.patch import patch_digest
 from detectors.tools import plain_name
-from detectors.use import Use
 from schemas.events import ToolCall
 
 _QUERY_WORD = re.compile(r"[^\W_]{3,}")
 _MAX_WORDS = 12
-_MOVES_ON = re.compile(
-    r"(?i)scroll|swipe|page_?(?:up|down)|snapshot|screenshot|(?<![a-z])(?:next|more|key|hotkey|press|wait)(?![a-z])"
-)
 _NAME_BYTES = 64
-_WORD_CHARS = 60  # of an acknowledgement; what shows the page is longer
 _ANSWER_CHARS = 1_000
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
 
@@ -39,15 +34,17 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     action = _action(event, name, arguments, limits)
     result = None if event.result is UNSET else event.result
     text = "" if result is None else text_of(result)
-    masked = _masked(text, name, tools)
-    recorded = (result is not None or event.result_digest is not None) and not _is_mere_word(use, result)
+    interacts = use.kind == "interact"
+    masked = _masked(text, name, tools, interacts=interacts)
+    only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)
+    recorded = event.result_digest is not None or (result is not None and not only_worked)
     fit = "" if result is not None and not _is_cut(event, text) else event.result_digest or ""
     outcome = (event.status or "", _error_key(event))
     echoes = [*echoes_of(arguments), *(each for each in (use.query, use.target) if len(each) >= MIN_ECHO_CHARS)]
     answer = unwrapped(mask_answer(masked, echoes))
     failure = read_failure(event, use)
     known = result is not None and recorded
-    scrolls = use.kind == "interact" and _scrolls(name, arguments)
+    scrolls = interacts and moves_on(name, arguments, text if only_worked else "")
     return Call(
         seq=mark.calls - 1,
         event_id=event.event_id,
@@ -59,7 +56,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
         key=_key(action, f"{masked}\0{fit}", outcome, recorded=recorded),
         answer=digest("answer", name, answer, fit, *outcome) if known and _speaks(answer) else 0,
         patch=patch_digest(name, arguments, tools.label_arguments(name)) if use.kind == "edit" else 0,
-        page=page_of(text, scrolls=scrolls) if use.kind == "interact" else 0,
+        page=page_of(text, scrolls=scrolls) if interacts else 0,
         target=digest("target", use.target) if use.target else 0,
         words=words_of_query(use.query) if use.kind == "search" else b"",
         start=use.start,
@@ -78,7 +75,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     )
 
 
-def _masked(text: str, name: str, tools: Tools) -> str:
+def _masked(text: str, name: str, tools: Tools, *, interacts: bool) -> str:
     """Return a result without what is volatile, in any tool's results and in this one's.
 
     Where nothing else is left, the tool is a clock or a meter, and what is volatile is its answer.
@@ -86,6 +83,8 @@ def _masked(text: str, name: str, tools: Tools) -> str:
     masked = mask_result(text)
     for pattern in tools.masks(name):
         masked = pattern.sub(MASK, masked)
+    if interacts:
+        masked = without_handles(masked)
     return masked if any(map(str.isalnum, unwrapped(masked))) else bounded(text)
 
 
@@ -114,20 +113,8 @@ def words_of_query(query: str) -> bytes:
     return b"".join((digest(word) & 0xFFFF).to_bytes(WORD_BYTES, "little") for word in list(words)[:_MAX_WORDS])
 
 
-def _scrolls(name: str, arguments: Any) -> bool:
-    """Tell whether an interaction moves on by being repeated, as scrolling, paging and single keys do."""
-    return _MOVES_ON.search(f"{name} {str(arguments)[:_ANSWER_CHARS]}") is not None
-
-
 def _is_cut(event: ToolCall, text: str) -> bool:
     return event.result_length is not None and event.result_length > len(text)
-
-
-def _is_mere_word(use: Use, result: Any) -> bool:
-    """Tell whether an interaction only answered that it worked: the page may have moved on, nobody said."""
-    if use.kind != "interact" or not isinstance(result, str) or len(result) > _WORD_CHARS:
-        return False
-    return "://" not in result and not complains(result)
 
 
 def _is_outage(result: Any, status: str | None) -> bool:

@@ -34,7 +34,7 @@ _FIXED = frozenset({"plan", "talk"})  # whatever their arguments say
 _FENCE = re.compile(r"```(\w*)\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _FENCED_SHELLS = frozenset({"", "bash", "console", "sh", "shell", "zsh"})
 _CELL_COMMAND = re.compile(r"\s*(?:%%(?:bash|sh|shell)\b|[!%](?=\w))")
-_ONE_CALL = re.compile(r"\s*([A-Za-z_]\w*)\(")
+_ONE_CALL = re.compile(r"\s*([a-z]+_[a-z_]+)\([^\n]*\)\s*\Z")  # of a tool, and not of `open`
 _WORDS = re.compile(r"\s*(?:-|[\w./~-]+\.\w+(?:\s|\Z))[^\n]*\Z")
 _ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+(?:[ _-][a-z]+){0,3})(?=[\s(\[]|\Z)", re.IGNORECASE)
 
@@ -53,9 +53,11 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     ``names`` are plain names of tools, ``words`` words of names that are not listed, ``actions`` what a tool with
     several (``selectors`` say by which argument) does. ``shells`` are tools and words of names that take a command
-    line, which is judged by ``commands``, behind ``wrappers``, past ``options`` that take a value; ``checks`` are
-    words in what runs that make it a check. ``labels`` lists, per tool name or ``*`` for all, top-level arguments
-    that only describe the call to people; ``volatile`` regular expressions that are masked in results.
+    line, which is judged by ``commands``, behind ``wrappers``, past ``options`` that take a value; ``codes`` are words
+    of names that take program text, ``drives`` what in it operates a user interface, ``checks`` words in what runs
+    that make it a check. ``inputs`` to ``queries`` are names of arguments, the first first. ``labels`` lists, per tool
+    name or ``*`` for all, top-level arguments that only describe the call to people; ``volatile`` regular expressions
+    that are masked in results.
 
     Raises ValueError for a regular expression that is none, naming its tool.
     """
@@ -65,6 +67,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     actions: dict[str, Kind] = _default("actions")
     selectors: tuple[str, ...] = _default("selectors")
     shells: tuple[str, ...] = _default("shells")
+    codes: tuple[str, ...] = _default("codes")
     commands: dict[str, Kind] = _default("commands")
     wrappers: dict[str, int] = _default("wrappers")
     options: dict[str, tuple[str, ...]] = _default("options")
@@ -109,12 +112,13 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class _Reader:
     """What is made of one catalogue to read calls by, once."""
 
-    __slots__ = ("_arguments", "_lines", "_shell_words", "_shells", "_tools", "kind", "masks")
+    __slots__ = ("_arguments", "_codes", "_lines", "_shell_words", "_shells", "_tools", "kind", "masks")
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._shells = frozenset(tools.shells)
         self._shell_words = self._shells - tools.words.keys()  # not `run`, which runs tests and experiments too
+        self._codes = frozenset(tools.codes)
         self._lines = CommandLines(
             commands=tools.commands,
             wrappers=tools.wrappers,
@@ -133,7 +137,7 @@ class _Reader:
 
     def use(self, name: str, arguments: Any) -> Use:
         kind, shell = self.kind(name)
-        if shell:
+        if shell or (kind in {"run", "other"} and self._takes_line(name, arguments)):
             return self._commanded(name, arguments)
         if self._lines.knows(name) and (name not in self._tools.names or _is_words(kind, arguments)):
             text = command_of(arguments) or self._arguments.first("inputs", arguments)
@@ -141,10 +145,6 @@ class _Reader:
                 return self._lines.use(f"{name} {text[:READ_CHARS]}")
         if kind == "run":
             return self._coded(name, arguments)
-        if kind == "other" and isinstance(arguments, dict):
-            line = arguments.get("command", arguments.get("cmd"))
-            if line and isinstance(line, str | list) and self._action(arguments) is None:
-                return self._commanded(name, arguments)
         if kind not in _FIXED:
             kind = self._action(arguments) or kind
         target, start, end, query = self._arguments.aim(kind, name, self._worded(arguments))
@@ -153,7 +153,7 @@ class _Reader:
             program=name,
             executes=kind in {"run", "check"},
             changes=kind == "edit",
-            target=target if kind in {"read", "search", "edit", "interact"} else "",
+            target=target,
             start=start,
             end=end,
             query=query,
@@ -161,11 +161,11 @@ class _Reader:
 
     def _kind(self, name: str) -> tuple[Kind, bool]:
         """Return the kind of a tool by its name, and whether it takes a command line."""
-        if name in self._shells:
-            return "run", True
         listed = self._tools.names.get(name)
         if listed is not None:
             return listed, False
+        if name in self._shells:
+            return "run", True
         words = name.split("_")
         known = [self._tools.words[word] for word in words if word in self._tools.words]
         kind: Kind = known[0] if known else "other"
@@ -176,24 +176,32 @@ class _Reader:
                 return other, False
         return kind, False
 
+    def _takes_line(self, name: str, arguments: Any) -> bool:
+        """Tell whether a tool that is not known to takes a command line all the same."""
+        if not isinstance(arguments, dict) or not self._codes.isdisjoint(name.split("_")):
+            return False
+        line = arguments.get("command", arguments.get("cmd"))
+        return bool(line) and isinstance(line, str | list) and self._action(arguments) is None
+
     def _commanded(self, name: str, arguments: Any) -> Use:
-        line = command_of(arguments)
-        if not line and isinstance(arguments, dict):
-            action = self._action(arguments)
-            if action:
-                return Use(action, name, executes=True, changes=action == "edit")
-            given = self._arguments.first("inputs", arguments)
-            line = given if isinstance(given, str) else ""
-        elif isinstance(arguments, dict) and "code" in arguments and not arguments.keys() & {"command", "cmd"}:
-            return self._coded(name, arguments)
-        if "```" in line:
-            fence = _FENCE.search(line[:READ_CHARS])
-            if fence and fence[1].lower() not in _FENCED_SHELLS:
-                return Use("run", fence[1].lower(), executes=True, changes=changes_by_code(fence[2]))
-            line = fence[2] if fence else line
+        """Return the use of a tool that takes a command line: what the line says, and without one a wait."""
+        line = command_of(arguments)[:READ_CHARS]
+        if isinstance(arguments, dict):
+            if not line:
+                action = self._action(arguments)
+                if action:
+                    return Use(action, name, executes=True, changes=action == "edit")
+                given = self._arguments.first("inputs", arguments)
+                line = given[:READ_CHARS] if isinstance(given, str) else ""
+            elif "code" in arguments and not arguments.keys() & {"command", "cmd"}:
+                return self._coded(name, arguments)
+        fence = _FENCE.search(line) if "```" in line else None
+        if fence and fence[1].lower() not in _FENCED_SHELLS:
+            return Use("run", fence[1].lower(), executes=True, changes=changes_by_code(fence[2]))
+        line = fence[2] if fence else line
         if not line.strip():
             return Use("run" if arguments is None else "poll", name, executes=True)
-        return self._lines.use(line[:READ_CHARS])
+        return self._lines.use(line)
 
     def _coded(self, name: str, arguments: Any) -> Use:
         code = command_of(arguments)[:READ_CHARS]
@@ -201,7 +209,7 @@ class _Reader:
         if cell:
             return self._lines.use(code[cell.end() :])
         call = _ONE_CALL.match(code)
-        if call and call[1] in self._tools.names and "\n" not in code.strip():
+        if call and call[1] in self._tools.names:
             kind = self._tools.names[call[1]]
             target, start, end, query = self._arguments.aim(kind, call[1], code)
             return Use(

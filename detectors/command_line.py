@@ -8,6 +8,7 @@ it fail.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -123,7 +124,7 @@ class CommandLines:
                 continue
             program = program_of(words)
             if program == "cd" and len(words) > 1:
-                folder = words[1].rstrip("/")
+                folder = _joined(folder, words[1].rstrip("/"))
             inner = inner_line(program, words, part.given) if depth < _DEPTH else ""
             if inner:
                 yield from self._read(inner, folder, depth + 1)
@@ -134,58 +135,66 @@ class CommandLines:
     def _part(self, program: str, words: Words, given: str) -> Use:
         if len(program) > _NAME_CHARS or not _NAME.match(program):
             return Use("other", executes=True)
+        program = self._listed(program)
         operands = operands_of(words, self._wrappers.valued(program))
-        program, kind, named = self._kind(program, words, operands)
-        changes = kind == "edit"
+        kind, named = self._kind(program, words, operands)
+        changes = False
         if kind == "run":
-            kind = "check" if self._checks_work(words[0], program, operands) else "run"
+            kind = self._kind_of_run(words[0], program, operands)
             changes = changes_by_code(given or " ".join(words[1:4]))
+        elif program == "test" and not operands:
+            kind = "check"  # a script of the project by this name: hatch run test
         elif program == "echo" and kind == "plan" and any("$" in word for word in operands):
             kind = "read"  # it shows what a variable or a command says
         if program in _TRANSFERS:
             kind, changes = _transfer(program, words)
         elif program == "find" and self._finds_to_change(words):
-            kind, changes = "edit", True
-        elif program == "tee" and all(_is_scratch(file) for file in operands):
-            kind, changes = "read", False
+            kind = "edit"
+        elif program == "tee" and all(map(_is_scratch, operands)):
+            kind = "read"
         target, start, end, query = _aim(kind, program, operands[named:], words, given)
+        changes = changes or kind == "edit"
         return Use(kind, program, executes=True, changes=changes, target=target, start=start, end=end, query=query)
 
-    def _kind(self, program: str, words: Words, operands: Sequence[str]) -> tuple[str, Kind, int]:
-        """Return the program as it is listed, its kind, and how many of the operands are its sub-commands."""
+    def _listed(self, program: str) -> str:
+        """Return the program as it is listed, if it is: without its version, in lower case."""
+        if program in self._commands or program in self._flags:
+            return program
+        plain = _VERSION.sub("", program.lower().removesuffix(".exe"))
+        return plain if plain in self._commands else program
+
+    def _kind(self, program: str, words: Words, operands: Sequence[str]) -> tuple[Kind, int]:
+        """Return the kind of a command, and how many of its operands are sub-commands."""
         commands = self._commands
-        if program not in commands and program not in self._flags:
-            plain = _VERSION.sub("", program.lower().removesuffix(".exe"))
-            program = plain if plain in commands else program
         depth = min(_SUBCOMMANDS, len(operands)) if program in self._nested else 0
         for named in range(depth, -1, -1):
             listed = " ".join((program, *(word[:_NAME_CHARS] for word in operands[:named]))) if named else program
             for flag, kind in self._flags.get(listed, {}).items():
                 if has_option(words, flag):
-                    return program, kind, named
+                    return kind, named
             if listed in commands:
-                return program, commands[listed], named or min(depth, 1)
+                return commands[listed], named or min(depth, 1)
         if program in self._names:  # a tool that an agent offers as a command
             action = self._actions.get(operands[0]) if operands else None
-            return program, action or self._names[program], 1 if action else 0
+            return action or self._names[program], 1 if action else 0
         verb = _VERB_NOUN.match(program)
         kind = self._words.get(verb[1].lower(), "run") if verb else "run"
-        return program, kind if kind in _VERBS else "run", 0
+        return kind if kind in _VERBS else "run", 0
 
-    def _checks_work(self, word: str, program: str, operands: Sequence[str]) -> bool:
-        """Tell whether the names of what runs say that it judges the work: ``./run_tests.sh``, ``npm run lint``.
+    def _kind_of_run(self, word: str, program: str, operands: Sequence[str]) -> Kind:
+        """Return what running a script or target is by its name: ``./run_tests.sh`` and ``npm run lint`` check.
 
         Of a program that is not known only its own name counts, since a text sent to a shell speaks of tests as well.
         """
-        if len(operands) > 1 and self._commands.get(f"{base_of(operands[0])} {operands[1]}") == "check":
-            return True  # python manage.py test
         known = program in self._commands or "/" in word or "." in word
-        for name in (program, *(base_of(word) for word in operands[:2] if known and " " not in word)):
-            if len(name) <= _NAME_CHARS and (
-                self._commands.get(name) == "check" or not self._checks.isdisjoint(_WORDS.findall(name.lower()))
-            ):
-                return True
-        return False
+        names = [base_of(word) for word in operands[:2] if len(word) <= _NAME_CHARS * 2] if known else []
+        script = self._commands.get(f"{names[0]} {operands[1]}") if names and len(operands) > 1 else None
+        if script is not None:
+            return script  # python manage.py migrate
+        if any(self._commands.get(name) == "check" for name in names):
+            return "check"  # yarn jest
+        words = chain.from_iterable(_WORDS.findall(name.lower()) for name in (program, *names) if " " not in name)
+        return "run" if self._checks.isdisjoint(words) else "check"
 
     def _finds_to_change(self, words: Words) -> bool:
         for at, word in enumerate(words):
@@ -250,10 +259,13 @@ def _written(use: Use, part: Part) -> Use:
 
 def _within(folder: str, use: Use) -> Use:
     """Put a relative target into the folder that the command line went to."""
-    target = use.target.removeprefix("./")
-    if folder and target and target[0] not in "/~$\\" and ":" not in target:
-        target = f"{folder}/{target}"
+    target = _joined(folder, use.target.removeprefix("./"))
     return use if target == use.target else replace(use, target=target)
+
+
+def _joined(folder: str, path: str) -> str:
+    relative = folder and path and path[0] not in "/~$\\" and ":" not in path
+    return f"{folder}/{path}" if relative else path
 
 
 def _piped(before: Use, use: Use) -> Use:

@@ -43,6 +43,9 @@ _FAILED_TEXT = re.compile(
       )
     | \[?(?:exit|return)[\s_]?(?:code|status)\W{0,3}[1-9]\d*\b
     | <returncode>[1-9]
+    | ^\W{0,3}(?:element|index|ref|selector|uid|bid|locator)\b[^\n]{0,60}
+      \b(?:not\ available|not\ found|does\ not\ exist|no\ longer)
+    | ^✗ | \bstale\ (?:snapshot|element|aria-ref|ref)\b
     | ^\s*\{\s*["'](?:error|err|exception|error_message)["']\s*:\s*(?!null|none|false|["']{2}|\{\}|\[\])
     | ["']?(?:success|ok)["']?\s*[:=]\s*false\b | \bis_?error["']?\s*[:=]\s*true\b
     | ["']status["']\s*:\s*["'](?:error|failed|failure)\b
@@ -96,6 +99,12 @@ _UNKNOWN_TOOL = re.compile(
 _FAILING_COUNT = re.compile(r"(?i)\b(\d{1,6}) (?:tests? )?(?:failed|failures?|failing|errors?)\b")
 
 
+_ACTION_FAILED = re.compile(  # browsers append it behind the page
+    r"(?m)^#+ (?:Error message from last action|Error)\s*$"
+    r"|^(?:Error from previous action|last_action_error)\W{1,4}(?!None|null|\W*$)"
+)
+
+
 class Failure(msgspec.Struct, array_like=True, frozen=True):
     """How one call failed.
 
@@ -120,6 +129,8 @@ def read_failure(call: ToolCall, use: Use) -> Failure | None:
     if not flagged and not _reads_as_failure(result, call.status, use):
         return None
     message = (call.error.message if call.error else None) or result
+    if use.kind == "interact" and (failed := _ACTION_FAILED.search(message)):
+        message = message[failed.end() :][:_HEAD_CHARS]
     code = None if call.error is None else call.error.code
     template = _template(message, call.arguments) or (call.error.type or "" if call.error else "")
     kind = digest("code", code, template) if code is not None and _speaks(template) else None
@@ -166,6 +177,8 @@ def _reads_as_failure(result: str, status: str | None, use: Use) -> bool:
         return True
     if use.kind in {"read", "search", "plan", "talk"} and status == "ok":
         return not use.executes and len(result) <= _ANSWER_CHARS and _FAILED_TEXT.search(head) is not None
+    if use.kind == "interact" and _ACTION_FAILED.search(result) is not None:
+        return True
     return _FAILED_TEXT.search(head) is not None
 
 

@@ -23,11 +23,13 @@ ABOUT = About(
     cleared_by="another call or another result; for a majority an accepted edit",
 )
 
+_SCROLL_FACTOR = 2  # of the limits for scrolling, paging and single keys, which are there to be repeated
 _ACTIONS_ONLY = {
     "identical.moving_warn",
     "identical.page_warn",
     "identical.unrecorded_warn",
     "identical.unrecorded_interaction_warn",
+    "identical.unrecorded_look_warn",
 }
 
 
@@ -45,11 +47,12 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         state.streak = streak = Streak(call.key, 1, call.mark, call.batch, 1)
     factor = limits.decision.poller_factor if call.polls else 1
     if not call.recorded:
-        limit = f"identical.unrecorded_{'interaction_' if call.operates else ''}warn"
-        warn = limits.value(limit) * factor
+        limit = f"identical.unrecorded_{_unrecorded(call)}warn"
+        warn = limits.value(limit) * (1 if call.polls and not call.executes else factor)
         if streak.count >= warn:
             yield _finding(state, call, streak.count, limit, warn)
         return
+    factor = max(factor, _SCROLL_FACTOR) if call.scrolls else factor
     warn, terminate = limits.identical.warn * factor, limits.identical.terminate * factor
     if level := level_of(streak.count, warn, terminate):
         value = terminate if level == "terminate" else warn
@@ -58,6 +61,14 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         yield from _majority(state, call, limits)
         yield from _moving(state, call, limits)
         yield from _page(state, call, limits)
+
+
+def _unrecorded(call: Call) -> str:
+    """Return which limit judges a call whose result is not known."""
+    if call.operates:
+        return "interaction_"
+    looks = call.kind in {"interact", "talk"} or (call.polls and not call.executes)
+    return "look_" if looks else ""
 
 
 def _page(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:

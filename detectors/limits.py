@@ -5,6 +5,7 @@ limits is immutable and remembers which layer set each value, so that an alert c
 """
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, get_origin
 
 import msgspec
@@ -35,13 +36,14 @@ class IdenticalLimits(_Section, frozen=True, kw_only=True):
     The window catches what one foreign call between would hide; the batch limit is for equal calls that one response
     asks for in parallel, which otherwise count once. Where results were not recorded, or move each time, only the
     actions are equal: these have high limits and never terminate. Interfaces as a rule answer with a picture, so that
-    an interaction other than scrolling needs fewer.
+    an interaction needs fewer, and scrolling, waiting and speaking somewhat more.
     """
 
     warn: Positive = 3
     terminate: Positive = 5
     unrecorded_warn: Positive = 20
-    unrecorded_interaction_warn: Positive = 10
+    unrecorded_interaction_warn: Positive = 8
+    unrecorded_look_warn: Positive = 12
     moving_warn: Positive = 50
     window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = MAX_WINDOW_CALLS
     window_warn: Positive = 5
@@ -65,7 +67,7 @@ class AlternationLimits(_Section, frozen=True, kw_only=True):
     edited_warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 4
     edited_terminate: Annotated[int, Meta(ge=2, le=1_000_000)] = 6
     unrecorded_warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 10
-    unrecorded_interaction_warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 6
+    unrecorded_interaction_warn: Annotated[int, Meta(ge=2, le=1_000_000)] = 5
     max_period: Annotated[int, Meta(ge=2, le=MAX_PERIOD_CALLS)] = MAX_PERIOD_CALLS
 
 
@@ -358,8 +360,11 @@ def _place(merged: Any, layer: str, key: str, value: Any) -> None:
         target[last] = value
         return
     if not isinstance(target, dict) or last not in target or isinstance(target[last], dict) != isinstance(value, dict):
-        known = ", ".join(sorted(name for name, _ in _flat(merged)))
-        raise InvalidLimits(f"{layer}: there is no limit {key!r}; known limits are {known}")
+        known = [name for name, _ in _flat(merged)]
+        near = get_close_matches(key, known, cutoff=0.5) or [
+            name for name in known if path and name.startswith(f"{path[0]}.")
+        ]
+        raise InvalidLimits(f"{layer}: there is no limit {key!r}; nearest are {', '.join(near or sorted(merged))}")
     target[last] = {**target[last], **value} if isinstance(value, dict) else value
 
 

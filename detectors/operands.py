@@ -6,7 +6,6 @@ Knows how the commands that people and agents read, search and edit with place t
 import re
 from collections.abc import Collection, Sequence
 
-_PATTERN_FIRST = frozenset({"ack", "ag", "egrep", "fd", "fdfind", "fgrep", "findstr", "git", "grep", "rg", "zgrep"})
 _SCRIPT_FIRST = frozenset({"awk", "gawk", "jq", "mawk", "perl", "ruby", "sed", "yq"})
 _NAMELESS = frozenset(
     {
@@ -24,8 +23,14 @@ _NAMELESS = frozenset(
         "tr",
     }
 )
-_DESTINATION_LAST = frozenset({"copy", "copy-item", "cp", "install", "ln", "move", "move-item", "mv", "rsync", "scp"})
-_PATTERN_OPTIONS = frozenset({"-e", "-f", "--expression", "--file", "--regexp"})
+_DESTINATION_LAST = frozenset(
+    {"chgrp", "chmod", "chown", "copy", "copy-item", "cp", "install", "ln", "move", "move-item", "mv", "rsync", "scp"}
+)
+_FILE_FIRST = frozenset({"add-content", "new-item", "out-file", "set-content"})
+_NAMES_ONLY = frozenset({"command", "hash", "whereis", "which"})
+_PATTERN_OPTIONS = frozenset({"-Pattern", "-e", "-f", "--expression", "--file", "--regexp"})
+_PATH_OPTIONS = frozenset({"-FilePath", "-LiteralPath", "-Path"})
+_LINES = re.compile(r"\d+:\d+\Z")
 _NAMES = frozenset({"-iname", "-ipath", "-name", "-path", "-regex", "-wholename"})
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 _SED_LINES = re.compile(r"(\d+)(?:,(\d+|\$|\+\d+))?p(?:;\s*\d+q)?\Z")
@@ -79,8 +84,9 @@ def edited(program: str, operands: Sequence[str], words: Sequence[str], given: s
     """Return the one thing that a command changes."""
     if "patch" in program:
         return patched(given or " ".join(words))
-    if program in _DESTINATION_LAST:
-        return operands[-1] if operands else ""
+    operands = [word for word in operands if not _LINES.match(word)]
+    if program in _DESTINATION_LAST or program in _FILE_FIRST:
+        return operands[-1 if program in _DESTINATION_LAST else 0] if operands else ""
     if program in _SCRIPT_FIRST and not _PATTERN_OPTIONS.intersection(words):
         operands = operands[1:]
     return _only(operands)
@@ -97,12 +103,12 @@ def looked_for(program: str, operands: Sequence[str], words: Sequence[str]) -> t
     if program == "find":
         folder = next((word for word in operands if word[:1] not in {"(", "!"}), "")
         return option_value(words, _NAMES), folder
-    if program in _PATTERN_FIRST:
-        pattern = option_value(words, _PATTERN_OPTIONS)
-        if pattern:
-            return pattern, _only(operands)
-        return (operands[0], _only(operands[1:])) if operands else ("", "")
-    return " ".join(operands[:3]), ""
+    if program in _NAMES_ONLY:
+        return " ".join(operands), ""
+    pattern = option_value(words, _PATTERN_OPTIONS)
+    if not pattern and operands:
+        pattern, operands = operands[0], operands[1:]
+    return pattern, option_value(words, _PATH_OPTIONS) or _only(operands)
 
 
 def shown(program: str, operands: Sequence[str], words: Sequence[str]) -> tuple[str, Span]:

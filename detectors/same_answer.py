@@ -2,7 +2,7 @@
 
 Only answers that say something count: empty ones are a fruitless search, failures have detectors of their own, and
 small values are data. What a tool that acts
-says of its success is an acknowledgement, so of those only answers that say no are counted.
+says of its success is an acknowledgement, so of those only answers that say no are counted, and pages of interfaces.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,7 @@ _LOOKS = frozenset({"read", "search"})
 
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Count the latest calls with this answer, and yield what limits are reached; `state.recent` ends with the call."""
-    if not call.answer or call.talks or call.outage or not call.action or call.failure:
-        return
-    if call.empty if call.kind in _LOOKS else not call.complains:
+    if not _counts(call):
         return
     group = limits.same_answer
     same = [seen for seen in state.recent[-group.window :] if seen.answer == call.answer and not seen.settled]
@@ -48,3 +46,12 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         what=f"{call.tool} gave one answer to {len(same)} of the last {call.seq - same[0].seq + 1} calls",
         calls=tuple(dict.fromkeys(seen.text for seen in same)),
     )
+
+
+def _counts(call: Call) -> bool:
+    """Tell whether the call's answer says something that it could also say to another question."""
+    if not call.answer or call.talks or call.outage or not call.action or call.failure:
+        return False
+    if call.kind == "interact":
+        return call.recorded and not call.scrolls  # whatever is pressed, the page stays
+    return not call.empty if call.kind in _LOOKS else call.complains

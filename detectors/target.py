@@ -1,12 +1,13 @@
 """What a call's arguments name: the object that is read or changed, the lines of it, and what is looked for.
 
 Which arguments mean what is data (`catalogue.toml`). Names of arguments compare without case and separators, so that
-``filePath``, ``file_path`` and ``FilePath`` are one. Only the top level and, below it, single elements are read.
+``filePath``, ``file_path`` and ``FilePath`` are one. Only the top level is read and, below it, single elements.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from detectors.operands import patched
@@ -14,20 +15,29 @@ from detectors.shell import parts_of
 from detectors.use import Kind
 
 _KEPT_CHARS = 300
+_NAME_CHARS = 64  # of an argument
 _READ_CHARS = 1_200  # of a call that was written out
 _PATCH_CHARS = 4_000
 _READ_ARGUMENTS = 32  # more than any tool's signature has
+_READ_ITEMS = 8
+_LEVELS = 2  # below the top: {"args": {"file": [{"path": "a.py"}]}}
+_NUMBER = re.compile(r"-?\d{1,9}\Z")
+_MAX_LINE = 10**9
+_MAX_ID = 10**30  # a longer number is no name, and slow to write out
 _ID = re.compile(r"(?:id|ids|number|name|key|slug|code)\Z")
 _RANGE = re.compile(r"\s*(\d{1,9})\s*[:,-]\s*(-?\d{1,9})\s*\Z")
 _CALL = re.compile(r"\s*[\w.]+\((.*)\)\s*;?\s*\Z", re.DOTALL)
 _ARGUMENT = re.compile(r"""(?:(\w+)\s*=\s*)?(?:'([^'\n]*)'|"([^"\n]*)"|(-?\d+)\b)""")
 _PATH = re.compile(r"[\w.~$@%+:?&=/\\-]+\Z")
+_SPANNED = frozenset({"edit", "read"})
+_AIMED = frozenset({"edit", "interact", "read"})
 Aim = tuple[str, int, int, str]
 _NOTHING: Aim = ("", 0, 0, "")
+Found = dict[str, tuple[int, Any]]
 
 
 class Arguments:
-    """Reads arguments by the names that one catalogue knows."""
+    """Reads arguments by the names that one catalogue gives each role, the preferred first."""
 
     __slots__ = ("_roles",)
 
@@ -40,53 +50,70 @@ class Arguments:
     def aim(self, kind: Kind, name: str, arguments: Any) -> Aim:
         """Return target, first line, last line and query of a call of the tool of this plain name."""
         if isinstance(arguments, str):
-            arguments = _called(kind, arguments)
-        if not isinstance(arguments, dict):
+            arguments = _written_out(kind, arguments)
+        if not isinstance(arguments, dict) or (kind != "search" and kind not in _AIMED):
             return _NOTHING
-        found: dict[str, tuple[int, Any]] = {}
-        rest: list[tuple[str, Any]] = []
-        for key, value in list(arguments.items())[:_READ_ARGUMENTS]:
-            if value is None:
-                continue
-            folded = _folded(key)
-            roles = self._roles.get(folded)
-            if roles is None:
-                rest.append((folded, value))
-            else:
-                for role, rank in roles.items():
-                    if role not in found or rank < found[role][0]:
-                        found[role] = (rank, value)
+        found, rest = self._sorted(arguments)
+        path = _path(found)
         if kind == "search":
-            return self._target(found), 0, 0, _query(found, rest)
-        start, end = _span(found)
-        target = self._target(found)
-        if not target and kind == "edit":
-            target = next(filter(None, (patched(value[:_PATCH_CHARS]) for value in _texts(arguments))), "")
-        target = target or _object(name, kind, found, rest)
-        return target, start, end, ""
+            return path, 0, 0, _query(found, rest)
+        if not path and kind == "edit":
+            path = next(filter(None, map(patched, _texts(arguments))), "")
+        start, end = _span(found) if kind in _SPANNED else (0, 0)
+        return path or _object(name, kind, found, rest), start, end, ""
 
     def first(self, role: str, arguments: Any) -> Any:
         """Return the value of the argument that comes first among those of a role; None when there is none."""
-        best: tuple[int, Any] | None = None
-        if isinstance(arguments, dict):
-            for key, value in list(arguments.items())[:_READ_ARGUMENTS]:
-                rank = self._roles.get(_folded(key), {}).get(role)
-                if rank is not None and (best is None or rank < best[0]):
-                    best = rank, value
-        return None if best is None else best[1]
+        found = self._sorted(arguments)[0].get(role) if isinstance(arguments, dict) else None
+        return None if found is None else found[1]
 
-    def _target(self, found: Mapping[str, tuple[int, Any]]) -> str:
-        value = found["paths"][1] if "paths" in found else None
-        if isinstance(value, list) and len(value) == 1:
-            value = value[0]
-        if isinstance(value, dict):
-            value = self.first("paths", value)
-        return _text(value) if isinstance(value, str) else ""
+    def _sorted(self, arguments: Mapping[str, Any]) -> tuple[Found, list[tuple[str, Any]]]:
+        """Return the arguments by their roles, with those of a single element among them, and the rest."""
+        found, rest = self._scanned(arguments)
+        element: Any = arguments
+        for _ in range(_LEVELS):
+            if "paths" in found:
+                element = _single(found["paths"][1])
+            elif len(element) == 1:
+                element = _single(next(iter(element.values())))
+            if not isinstance(element, dict):
+                break
+            inner, rest = self._scanned(element)
+            found.update(inner)
+        return found, rest
+
+    def _scanned(self, arguments: Mapping[str, Any]) -> tuple[Found, list[tuple[str, Any]]]:
+        found: Found = {}
+        rest: list[tuple[str, Any]] = []
+        for key in islice(arguments, _READ_ARGUMENTS):
+            value = arguments[key]
+            folded = _folded(key)
+            roles = self._roles.get(folded, {})
+            if value is not None and not roles:
+                rest.append((folded, value))
+            elif value is not None:
+                for role, rank in roles.items():
+                    if role not in found or rank < found[role][0]:
+                        found[role] = (rank, value)
+        return found, rest
+
+
+def _folded(key: str) -> str:
+    return _fold(key[:_NAME_CHARS])
 
 
 @lru_cache(maxsize=1_024)
-def _folded(key: str) -> str:
+def _fold(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _path(found: Found) -> str:
+    value = _single(found["paths"][1]) if "paths" in found else None
+    return _text(value) if isinstance(value, str) else ""
 
 
 def _text(value: Any) -> str:
@@ -94,20 +121,21 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         line = value[:_KEPT_CHARS].strip()
         return "" if "\n" in line else line.removeprefix("./")
-    if isinstance(value, bool):
-        return ""
-    if isinstance(value, int | float):
-        return str(value) if abs(value) < 1e18 else ""  # noqa: PLR2004 -- a longer number is no name
     if isinstance(value, list):
-        return ",".join(filter(None, map(_text, value[:8])))[:_KEPT_CHARS]
-    return ""
+        return ",".join(filter(None, (_text(item) for item in value[:_READ_ITEMS] if not isinstance(item, list))))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    return str(value) if abs(value) < _MAX_ID else ""
 
 
-def _texts(arguments: Mapping[str, Any]) -> list[str]:
-    return [value for value in arguments.values() if isinstance(value, str) and "\n" in value]
+def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Return the texts of several lines among the arguments: a patch is one."""
+    for value in arguments.values():
+        if isinstance(value, str) and "\n" in value[:_PATCH_CHARS]:
+            yield value[:_PATCH_CHARS]
 
 
-def _object(name: str, kind: Kind, found: Mapping[str, tuple[int, Any]], rest: list[tuple[str, Any]]) -> str:
+def _object(name: str, kind: Kind, found: Found, rest: list[tuple[str, Any]]) -> str:
     """Return what names the object of a call that names no file: its id, else all that says which one it is."""
     whole = name.replace("_", "")
     for key, value in rest:
@@ -122,7 +150,7 @@ def _object(name: str, kind: Kind, found: Mapping[str, tuple[int, Any]], rest: l
     return _text(rest[0][1]) if len(rest) == 1 else ""
 
 
-def _query(found: Mapping[str, tuple[int, Any]], rest: list[tuple[str, Any]]) -> str:
+def _query(found: Found, rest: list[tuple[str, Any]]) -> str:
     if "queries" in found:
         return _text(found["queries"][1])
     values = [value for _, value in rest]
@@ -131,7 +159,7 @@ def _query(found: Mapping[str, tuple[int, Any]], rest: list[tuple[str, Any]]) ->
     return " ".join(filter(None, map(_text, values)))[:_KEPT_CHARS]
 
 
-def _span(found: Mapping[str, tuple[int, Any]]) -> tuple[int, int]:
+def _span(found: Found) -> tuple[int, int]:
     if "ranges" in found:
         span = _range(found["ranges"][1])
         if span is not None:
@@ -163,12 +191,14 @@ def _range(value: Any) -> tuple[int, int] | None:
 
 
 def _number(value: Any) -> int:
-    if isinstance(value, str) and len(value) < 10 and value.lstrip("-").isdecimal():  # noqa: PLR2004
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9 else 0
+    if isinstance(value, str):
+        return int(value) if _NUMBER.match(value) else 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX_LINE:
+        return 0
+    return int(value)
 
 
-def _called(kind: Kind, text: str) -> dict[str, Any]:
+def _written_out(kind: Kind, text: str) -> dict[str, Any]:
     """Return what a call that was written out names: ``read(file="a.py", line=3)``, or words as of a command."""
     call = _CALL.match(text[:_READ_CHARS])
     named: dict[str, Any] = {}
@@ -183,11 +213,13 @@ def _called(kind: Kind, text: str) -> dict[str, Any]:
         parts = parts_of(text[:_READ_CHARS])
         words = list(parts[0].words) if parts else []
     if kind == "search" and words:
-        named["query"] = words.pop(0)
+        quoted = call or text[0] in "\"'" or (len(words) == 2 and not words[1].isalnum())  # noqa: PLR2004 -- pattern, file
+        named["query"] = words.pop(0) if quoted else text
+        words = words if quoted else []
     if words and _PATH.match(words[0]) and (kind != "search" or not words[0].isalnum()):
         named["path"] = words[0]
         if len(words) == 2 and words[1].isdecimal():  # noqa: PLR2004 -- open a.py 120
             named["start_line"] = words[1]
-    elif kind == "edit":
+    elif kind == "edit" and "\n" in text:
         named["patch"] = text
     return named

@@ -31,6 +31,7 @@ from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
 from streams.cli.broker import default_data
 from streams.cli.options import SharedOption
+from streams.config import flag
 from streams.kafka import KafkaSettings
 from streams.kafka_broker.jars import default_cache
 from streams.metrics import EscalationMetrics, WorkerMetrics
@@ -239,7 +240,7 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, ...]:
     metavar = "" if option.is_flag else f" {option.make_metavar(context).removesuffix(' RANGE')}"
     allowed = f" May be {extra['range']}." if "range" in extra else ""
     text = _NOTES.sub("", option.help or "")
-    return f"`{', '.join(option.opts)}{metavar}`", f"`{option.name}`", default, f"{text}{allowed}"
+    return f"`{', '.join(option.opts)}{metavar}`", f"`{flag(option)}`", default, f"{text}{allowed}"
 
 
 def variables() -> str:

@@ -7,6 +7,10 @@ from detectors.state import MAX_AREAS, MAX_FAILING_CALLS
 from schemas.common import ErrorInfo
 from schemas.testing import tool_call
 
+# Failures in a row and equal answers of a check are the matter of other detectors, which often see the same loop.
+FAR = {"warn": 900, "terminate": 900}
+ALONE = {"same_failure": FAR, "stuck_check": FAR, "same_answer.warn": 12, "same_answer.terminate": 12}
+
 
 def fail(n, message, command="go test ./...", **fields):
     """A failing run with this message."""
@@ -38,10 +42,37 @@ def found(alerts):
 def test_failures_that_come_back_in_turn_are_one_pattern(play):
     """A, B, C, A with nothing edited: new kinds add a half, returning ones add one; 8 warns, 15 terminates."""
     events = [fail(n, f"{KINDS[n % 3]}, line {n}") for n in range(17)]
-    assert found(play(events[:8])) == []
-    assert found(play(events[:9])) == [("warn", "error_streak.warn", 8)]
-    assert found(play(events[:15])) == [("warn", "error_streak.warn", 8)]
-    assert found(play(events)) == [("warn", "error_streak.warn", 8), ("terminate", "error_streak.terminate", 15)]
+    assert found(play(events[:8], ALONE)) == []
+    assert found(play(events[:9], ALONE)) == [("warn", "error_streak.warn", 8)]
+    assert found(play(events[:15], ALONE)) == [("warn", "error_streak.warn", 8)]
+    assert found(play(events, ALONE)) == [("warn", "error_streak.warn", 8), ("terminate", "error_streak.terminate", 15)]
+
+
+@pytest.mark.parametrize(("count", "levels"), [(2, []), (3, ["warn"]), (4, ["warn"]), (5, ["warn", "terminate"])])
+def test_set_limits_are_the_ones_that_count(play, count, levels):
+    """Three and five instead of eight and fifteen, from both sides."""
+    limits = {**ALONE, "error_streak": {"warn": 3, "terminate": 5, "same_call_warn": 900, "same_call_terminate": 900}}
+    events = [event for n in range(count) for event in (edit(2 * n), fail(2 * n + 1, KINDS[0]))]
+    assert [level for level, _, _ in found(play(events, limits))] == levels
+
+
+@pytest.mark.parametrize(
+    ("limits", "make"),
+    [
+        ({"same_call_warn": 4, "same_call_terminate": 6}, lambda n: fail(n, KINDS[0])),
+        ({"denied_warn": 4, "denied_terminate": 6}, lambda n: tool_call(n, "deploy", {"n": n}, "no", status="denied")),
+    ],
+    ids=["same call", "denied"],
+)
+def test_set_limits_of_equal_and_of_forbidden_calls_are_the_ones_that_count(play, limits, make):
+    """Four and six, from both sides, a look at something new between each two."""
+    events = []
+    for n in range(6):
+        events += [make(2 * n), tool_call(2 * n + 1, tool="read", arguments={"path": f"f{n}"}, result=f"text {n}")]
+    changed = {**ALONE, "error_streak": limits}
+    assert found(play(events[:6], changed)) == []
+    assert [level for level, _, _ in found(play(events[:10], changed))] == ["warn"]
+    assert [level for level, _, _ in found(play(events, changed))] == ["warn", "terminate"]
 
 
 def test_whack_a_mole_with_edits_between_counts_by_halves(play):
@@ -58,7 +89,7 @@ def test_an_edit_that_the_producer_says_succeeded_was_accepted(play, result):
     events = []
     for n in range(14):
         events += [tool_call(2 * n, tool="edit", arguments={"new": str(n)}, result=result), fail(2 * n + 1, KINDS[0])]
-    assert found(play(events)) == [("warn", "error_streak.warn", 15)]
+    assert found(play(events, ALONE)) == [("warn", "error_streak.warn", 15)]
 
 
 def test_the_same_failure_after_each_edit_counts_in_full(play):
@@ -66,22 +97,22 @@ def test_the_same_failure_after_each_edit_counts_in_full(play):
     events = []
     for n in range(8):
         events += [edit(2 * n), fail(2 * n + 1, KINDS[0])]
-    assert play(events[:14]) == []
-    assert found(play(events)) == [("warn", "error_streak.warn", 15)]
+    assert play(events[:14], ALONE) == []
+    assert found(play(events, ALONE)) == [("warn", "error_streak.warn", 15)]
 
 
 def test_changed_arguments_add_a_half(play):
     """Fourteen changed runs with the one failure count 7.5, fifteen count 8."""
     events = [fail(n, KINDS[0], command=f"go test ./pkg{n}") for n in range(15)]
-    assert play(events[:14]) == []
-    (alert,) = play(events)
+    assert play(events[:14], ALONE) == []
+    (alert,) = play(events, ALONE)
     assert (alert.count, found([alert])) == (8.0, [("warn", "error_streak.warn", 14)])
 
 
 def test_always_another_failure_is_the_slowest_to_count(play):
     """New failures are movement: fourteen of them do not warn."""
     words = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november"
-    assert play([fail(n, f"undefined symbol {word}{word}") for n, word in enumerate(words.split())]) == []
+    assert play([fail(n, f"undefined symbol {word}{word}") for n, word in enumerate(words.split())], ALONE) == []
 
 
 def test_a_success_of_the_same_program_clears(play):
@@ -102,7 +133,8 @@ def test_a_smaller_failing_set_clears(play):
 
 def test_tools_that_do_not_execute_have_no_streak(play):
     """Reads that fail one after the other are another detector's matter."""
-    assert play([fail(n, KINDS[0], tool="read", command=f"f{n}") for n in range(40)]) == []
+    alerts = play([fail(n, KINDS[0], tool="read", command=f"f{n}") for n in range(40)])
+    assert not any(alert.detector == "error_streak" for alert in alerts)
 
 
 def test_same_call_with_the_same_failure_has_its_own_limits(play):
@@ -175,7 +207,7 @@ def test_an_outage_that_is_flagged_as_a_failure_does_not_terminate(play):
 def test_a_check_that_speaks_of_an_outage_has_found_something(play):
     """A test that fails because a status was 500 fails."""
     events = [fail(n, "E  assert status 500 == 200", command=f"pytest tests/t{n}") for n in range(15)]
-    assert [alert.level for alert in play(events)] == ["warn"]
+    assert [alert.level for alert in play(events, ALONE)] == ["warn"]
 
 
 @pytest.mark.parametrize(
@@ -208,10 +240,36 @@ def test_failure_read_from_text_is_marked_and_does_not_terminate_alone(play):
     assert all(alert.evidence.weak for alert in alerts)
 
 
-def test_a_green_flag_is_believed_over_the_text(play):
-    """A call that the producer says succeeded did not fail, whatever it printed."""
-    events = [tool_call(n, arguments={"command": f"grep {n}"}, result="Error: boom", status="ok") for n in range(30)]
-    assert play(events) == []
+@pytest.mark.parametrize("command", ["cat server.log", "grep -n boom server.log", "tail -n 20 server.log"])
+def test_what_is_shown_of_errors_is_content(play, command):
+    """Where the producer says that a look succeeded, errors in what it shows are those of somebody else."""
+    events = [
+        tool_call(n, arguments={"command": command}, result=f"Error: boom in part {n}\n" + f"stack of part {n}\n" * 99)
+        for n in range(30)
+    ]
+    assert {alert.level for alert in play(events)} <= {"notice"}
+
+
+def test_a_run_that_ends_in_an_error_failed_whatever_its_flag(play):
+    """Flags often say no more than that the tool itself ran: the text tells, as weaker evidence."""
+    text = "Traceback (most recent call last):\n  File x\nValueError: bad magic number"
+    events = [tool_call(n, arguments={"command": f"python part{n}.py"}, result=text, status="ok") for n in range(15)]
+    alerts = play(events, ALONE)
+    assert found(alerts) == [("warn", "error_streak.warn", 14)]
+    assert alerts[0].evidence.weak
+
+
+@pytest.mark.parametrize(("count", "levels"), [(8, []), (9, ["warn"]), (14, ["warn"]), (15, ["warn", "terminate"])])
+def test_polls_that_fail_the_same_way_have_three_times_the_limits(play, count, levels):
+    """What is waited for may not be there yet."""
+    gone = ErrorInfo(message="the job has not been scheduled so far")
+    events = []
+    for n in range(count):
+        events += [
+            tool_call(2 * n, "check_status", {"job": 7}, gone.message, error=gone),
+            tool_call(2 * n + 1, "read", {"path": f"part {n}"}, f"text of part {n}"),
+        ]
+    assert [level for level, limit, _ in found(play(events)) if "same_call" in limit] == levels
 
 
 @pytest.mark.parametrize(("others", "count"), [(MAX_AREAS - 1, 1), (MAX_AREAS, 0)])
@@ -219,12 +277,90 @@ def test_programs_remembered_are_bounded(play, others, count):
     """Failures of as many programs as there is room for do not push one out, one more does."""
     noise = [fail(200 + n, KINDS[1], command=f"prog{n} run") for n in range(others)]
     events = [*moles(14), *noise, fail(300, KINDS[2])]
-    assert len(play(events)) == count
+    assert len(play(events, ALONE)) == count
 
 
 @pytest.mark.parametrize(("others", "count"), [(MAX_FAILING_CALLS - 1, 1), (MAX_FAILING_CALLS, 0)])
 def test_failing_calls_remembered_are_bounded(play, others, count):
     """The same holds for calls that failed."""
-    noise = [fail(10 + n, KINDS[1], tool="fetch", command=f"url {n}") for n in range(others)]
-    again = [fail(n, KINDS[0], tool="fetch", command="url x") for n in range(2)]
-    assert len(play([*again, *noise, fail(50, KINDS[0], tool="fetch", command="url x")])) == count
+    noise = [fail(10 + n, KINDS[1], tool="ledger", command=f"entry {n}") for n in range(others)]
+    again = [fail(n, KINDS[0], tool="ledger", command="entry x") for n in range(2)]
+    assert len(play([*again, *noise, fail(50, KINDS[0], tool="ledger", command="entry x")], ALONE)) == count
+
+
+# CycleDetector's two halves: one call unchanged, and one area with ever other changes
+
+
+def rounds(count, error, *, flagged=True, one_tool=False):
+    """Read, patch and build in turn, each patch another one, each build with this error of its round."""
+    status = "error" if flagged else None
+    ok = "ok" if flagged else None
+    events = []
+    for n in range(count):
+        lines, body = f"{5 * n + 1},{5 * n + 5}", f"func step{n}() int {{ return {n} }}"
+        if one_tool:
+            look = tool_call(3 * n, "bash", {"command": f"sed -n {lines}p auth.go"}, f"// {n}\n{body}", status=ok)
+            write = f"cat > part{n}.go <<'EOF'\n{body}\nEOF"
+            patch = tool_call(3 * n + 1, "bash", {"command": write}, "", status=ok)
+        else:
+            where = {"file_path": "auth.go", "offset": 5 * n + 1, "limit": 5}
+            look = tool_call(3 * n, "Read", where, f"// {n}\n{body}", status=ok)
+            change = {"file_path": "auth.go", "old_string": f"// {n}", "new_string": body}
+            patch = tool_call(3 * n + 1, "Edit", change, f"auth.go: revision {n}", status=ok)
+        text = f"auth.go:{n + 3}: error: {error(n)}"
+        failed = ErrorInfo(code=2, message=text) if flagged else None
+        build = {"command": "go build ./..."}
+        events += [look, patch, tool_call(3 * n + 2, "bash", build, text, status=status, error=failed)]
+    return events
+
+
+SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu")
+
+
+def another(n):
+    """A failure that was not there before."""
+    return f"undefined: {SYLLABLES[n % 10]}{SYLLABLES[n // 10]}{SYLLABLES[n * 7 % 10]}Handler"
+
+
+@pytest.mark.parametrize("message", ["", "undefined: parseConfig"])
+@pytest.mark.parametrize("flagged", [True, False])
+def test_one_call_unchanged_terminates_by_the_twenty_fifth_round(play, message, flagged):
+    """Counted in full, whether it works or fails, with the producer's flag or without."""
+    status, error = ("error", ErrorInfo(code=2, message=message)) if message and flagged else (None, None)
+    events = [
+        tool_call(n, arguments={"command": "go vet ./auth"}, result=message or "ok", status=status, error=error)
+        for n in range(25)
+    ]
+    assert "terminate" in {alert.level for alert in play(events)}
+
+
+def test_one_failing_call_with_moving_words_terminates_by_the_twenty_fifth_round(play):
+    """Nothing is changed between: A, B, C, A in one area is counted in full."""
+    events = [fail(n, f"{KINDS[n % 3]} ({n} notes)") for n in range(25)]
+    assert "terminate" in {alert.level for alert in play(events)}
+
+
+@pytest.mark.parametrize("flagged", [True, False])
+@pytest.mark.parametrize("one_tool", [False, True])
+def test_fifty_rounds_of_real_change_never_terminate(play, flagged, one_tool):
+    """Each patch is another one and each build fails elsewhere: reasonable debugging, warned about at most."""
+    alerts = play(rounds(50, another, flagged=flagged, one_tool=one_tool))
+    assert {alert.level for alert in alerts} <= {"notice", "warn"}
+
+
+@pytest.mark.parametrize("kinds", [1, 2, 3])
+@pytest.mark.parametrize("one_tool", [False, True])
+def test_fifty_rounds_of_one_recurring_cluster_terminate(play, kinds, one_tool):
+    """The patches change and the failures come back: the form is new, the substance goes round."""
+    alerts = play(rounds(50, lambda n: KINDS[n % kinds], one_tool=one_tool))
+    assert "terminate" in {alert.level for alert in alerts}
+    assert "warn" in {alert.level for alert in play(rounds(25, lambda n: KINDS[n % kinds], one_tool=one_tool))}
+
+
+@pytest.mark.parametrize("one_tool", [False, True])
+def test_a_recurring_cluster_that_is_only_read_from_text_warns(play, one_tool):
+    """Without flags the same loop is found, as weaker evidence that ends nothing alone."""
+    alerts = play(rounds(50, lambda n: KINDS[n % 3], flagged=False, one_tool=one_tool))
+    assert {alert.level for alert in alerts if alert.detector == "error_streak"} == {"warn"}
+    assert all(alert.evidence.weak for alert in alerts if alert.detector == "error_streak")
+    assert "terminate" not in {alert.level for alert in alerts}

@@ -1,96 +1,247 @@
-"""Failures: the flag decides, the text is weaker evidence, and kinds do not depend on wording."""
+"""Failures: the flag decides, wording does not make another kind, and outages are told from faults."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import UNSET
 
-from detectors.failure import MIN_LETTERS, read_failure
+from detectors.failure import MIN_LETTERS, Failure, speaks_of_outage
 from schemas.common import ErrorInfo
-from schemas.testing import tool_call
+from tests.detectors.reading import BOOK, CHECK, GREP, READ, SHELL, failure_of, json_values
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Traceback (most recent call last):\n  ...\nKeyError: 'a'",
-        "Error: file not found",
-        "error: unknown option",
-        "fatal: not a git repository",
-        "ModuleNotFoundError: No module named 'x'",
-        "bash: line 1: foo: command not found",
-        "/bin/sh: 1: foo: not found",
-        "Command failed with exit code 2",
-        "Process exited with code 1",
-        "<returncode>1</returncode>\n<output>no</output>",
-        "output\n[exit code: 3]",
-        "Permission denied",
-    ],
-)
-def test_failing_text_is_weaker_evidence(text):
-    """Without a flag the beginning of the result tells, and is marked."""
-    failure = read_failure(tool_call(0, result=text, status=None))
+def failed(message, *, code=None, kind=None, status="error", arguments=None) -> Failure:
+    """The failure of a command with this message."""
+    error = ErrorInfo(message=message, code=code, type=kind)
+    failure = failure_of("bash", arguments or {"command": "python tally.py"}, "", status, error=error)
     assert failure is not None
-    assert failure.from_text
+    return failure
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "ok",
-        "",
-        "0 errors",
-        "exit code: 0",
-        "the error handler is here",
-        "def failed(self):",
-        "<returncode>0</returncode>",
-        UNSET,
-    ],
-)
-def test_other_text_is_no_failure(text):
-    """Speaking of errors is not failing."""
-    assert read_failure(tool_call(0, result=text, status=None)) is None
+def traceback(last: str, line: int = 3) -> str:
+    """What Python prints of an exception."""
+    return f'Traceback (most recent call last):\n  File "/srv/a.py", line {line}, in tally\n    count()\n{last}'
 
 
 @pytest.mark.parametrize("status", ["error", "timeout", "denied"])
-def test_the_flag_decides(status):
-    """A flagged call failed whatever it says, an ok one did not."""
-    failure = read_failure(tool_call(0, result="all fine", status=status))
+@pytest.mark.parametrize("call", [SHELL, READ, GREP, BOOK], ids=lambda call: call[0])
+def test_a_flag_that_says_failed_is_believed_whatever_the_text_says(call, status):
+    """The producer knows: a flagged call failed, and that is no weaker evidence."""
+    failure = failure_of(*call, "all fine", status)
     assert failure is not None
     assert not failure.from_text
-    assert read_failure(tool_call(0, result="Error: no", status="ok")) is None
+    assert failure.denied is (status == "denied")
 
 
-def kind(message, code=None):
-    """The kind of a failure with this message."""
-    error = ErrorInfo(message=message, code=code)
-    failure = read_failure(tool_call(0, result="", error=error))
-    assert failure is not None
-    return failure.kind
+@pytest.mark.parametrize("result", [UNSET, None, "", "done", 0, [], {}, {"ok": True}])
+@pytest.mark.parametrize("status", ["ok", None])
+def test_nothing_that_tells_of_failing_is_no_failure(status, result):
+    """Neither silence nor a plain answer is a failure, with a flag or without."""
+    assert failure_of(*SHELL, result, status) is None
 
 
-def test_kind_is_the_exception_of_a_traceback_not_its_frames():
-    """Another line number in another file is the same failure."""
-    one = "Traceback (most recent call last):\n  File \"/a.py\", line 3\nImportError: cannot import name 'x'"
-    other = "Traceback (most recent call last):\n  File \"/b.py\", line 9\n    y\nImportError: cannot import name 'z'"
-    assert kind(one) == kind(other)
-    assert kind(one) != kind("Traceback (most recent call last):\nTypeError: unsupported operand")
+def test_the_message_of_the_error_goes_before_the_result():
+    """Where the producer names the error, the text around it does not decide what kind it is."""
+    error = ErrorInfo(message="disk quota reached on volume")
+    one = failure_of(*SHELL, "copied 3 files", "error", error=error)
+    other = failure_of(*SHELL, "copied 9 files", "error", error=error)
+    assert one is not None
+    assert one == other
+    assert one.template == "disk quota reached on volume"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (traceback("ImportError: cannot import name 'x'"), traceback("ImportError: cannot import name 'z'", line=9)),
+        ("No module named 'yaml' in /srv/a.py", "No module named 'toml' in /opt/b/c.py"),
+        ("src/a.rs:3:5: error: mismatched types", "lib/b.rs:77:1: error: mismatched types"),
+        ("connect to 10.0.0.7 port 5432 failed: refused", "connect to 10.0.0.9 port 5433 failed: refused"),
+        ("job 3f2c failed at 2026-01-31T12:00:00Z", "job 3f2c failed at 2026-02-01T08:30:11Z"),
+        ('column "colour" does not exist', 'column "shade" does not exist'),
+        ("step one\nstep two\nerror: target missing", "step three\nerror: target missing"),
+        ("  error: target missing  ", "error: target missing"),
+    ],
+)
+def test_names_files_numbers_and_times_make_no_other_kind(one, other):
+    """Two failures for one reason are one kind, whatever they speak of."""
+    assert failed(one).kind is not None
+    assert failed(one).kind == failed(other).kind
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (traceback("ImportError: cannot import name 'x'"), traceback("TypeError: unsupported operand")),
+        (traceback("shop.errors.OutOfStock: none left"), traceback("shop.errors.CardDeclined: try another")),
+        (traceback("StopIteration"), traceback("subprocess.TimeoutExpired: Command 'x' timed out")),
+        ("error: target missing", "error: target is locked"),
+        ("undefined reference to `f'", "unresolved import `f`"),
+    ],
+)
+def test_other_reasons_are_other_kinds(one, other):
+    """Comparing too little would make a session that gets on look stuck."""
+    assert failed(one).kind != failed(other).kind
+
+
+def test_what_the_arguments_say_makes_no_other_kind():
+    """A message that quotes the command is the same failure for another command."""
+    one = failed("cannot run tally-north now", arguments={"command": "tally-north"})
+    other = failed("cannot run report-all now", arguments={"command": "report-all"})
+    assert one.kind == other.kind
 
 
 def test_kind_needs_letters_enough_to_say_anything():
-    """Eight letters are a template, seven are none."""
+    """Eight letters are a template, seven are none; digits and signs are no letters."""
     assert MIN_LETTERS == 8
-    assert kind("abcd efg") is None
-    assert kind("abcd efgh") is not None
+    assert failed("abcd efg").kind is None
+    assert failed("abcd efgh").kind is not None
+    assert failed("1234567890 ++ 12").kind is None
 
 
 def test_codes_keep_kinds_apart_and_stand_alone():
-    """A code other than the general 1 is a kind even without words."""
-    assert kind("some failure text", 2) != kind("some failure text", 3)
-    assert kind("x", 127) == kind("y", 127)
-    assert kind("x", 1) is None
+    """A code is part of the kind, and is one without words unless it is the general 1."""
+    assert failed("some failure text", code=2).kind != failed("some failure text", code=3).kind
+    assert failed("some failure text", code=2).kind != failed("some failure text").kind
+    assert failed("x", code=127).kind == failed("y", code=127).kind
+    assert failed("x", code=127).kind != failed("x", code=126).kind
+    assert failed("x", code=1).kind is None
+    assert failed("x", code="-1").kind is None
 
 
-def test_counts_of_failing_checks_are_read():
-    """The summary at the end counts."""
-    failure = read_failure(tool_call(0, result="3 errors early\n...\n=== 7 failed, 2 passed ===", error=1))
+def test_a_type_or_a_timeout_without_words_is_a_kind():
+    """Producers that only name the class of an error, or only say that time ran out, are understood."""
+    assert failed("", kind="ValidationFailed").kind == failed("", kind="ValidationFailed").kind
+    assert failed("", kind="ValidationFailed").kind != failed("", kind="QuotaExhausted").kind
+    assert failed("", status="timeout").kind == failed("…", status="timeout").kind
+    assert failed("", status="timeout").kind is not None
+    assert failed("").kind is None
+
+
+@given(st.text(max_size=400), st.sampled_from(["ok", None, "error", "timeout", "denied"]))
+def test_templates_are_bounded_in_bytes(text, status):
+    """The state keeps templates of whatever agents print."""
+    failure = failure_of(*SHELL, f"Error: {text}", status)
     assert failure is not None
-    assert failure.failing == 7
+    assert len(failure.template.encode()) <= 160
+
+
+@given(json_values, st.sampled_from(["ok", None]), st.sampled_from([SHELL, CHECK, READ, GREP, BOOK]))
+def test_no_result_breaks_the_reading(result, status, call):
+    """Any JSON is read, and what is read from text says so."""
+    failure = failure_of(*call, result, status)
+    assert failure is None or failure.from_text
+
+
+@pytest.mark.parametrize(
+    ("message", "failing"),
+    [
+        ("=== 7 failed, 2 passed in 1.2s ===", 7),
+        ("3 errors early\n...\n=== 4 failed, 9 passed ===", 4),
+        ("1 failing", 1),
+        ("12 examples, 1 failure", 1),
+        ("Found 3 errors in 1 file", 3),
+        ("5 tests failed", 5),
+        ("2 of 5 tests failed", 2),
+        ("0 failed", 0),
+        ("assertion failed", None),
+        ("x\n" * 2_000 + "2 failed", 2),
+    ],
+)
+def test_counts_of_failing_checks_are_read(message, failing):
+    """The summary stands last; without a count nothing is made up."""
+    assert failed(message).failing == failing
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "HTTP 429 Too Many Requests",
+        "Error: 503 Service Unavailable",
+        "Request failed with status code 503",
+        "fetch failed: socket hang up",
+        "rate limit exceeded, retry in 3 s",
+        "429 Client Error: Too Many Requests for url",
+        "upstream connect error or disconnect",
+        "read ECONNRESET",
+        "connection reset by peer",
+        "The service is temporarily unavailable",
+        '{"error": {"type": "overloaded_error"}}',
+        "ThrottlingException: Rate exceeded",
+        "RESOURCE_EXHAUSTED",
+        "504 Gateway Time-out",
+        "HTTP/1.1 500 Internal Server Error",
+    ],
+)
+def test_outages_are_told_from_faults(message):
+    """What passes by itself is no sign of a loop (detector specification: transient outages neither add nor clear)."""
+    assert failed(message).transient
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "AssertionError: assert 500 == 200",
+        "expected status 200 but got HTTP 503",
+        "FAILED tests/test_limits.py::test_rate_limit",
+        "404 Not Found",
+        "issue #502 client is closed",
+        "AttributeError: 'RateLimiter' object has no attribute 'reset'",
+        "No module named 'rate_limiter'",
+        "line 503: unexpected token",
+        "permission denied",
+        "too many open files",
+    ],
+)
+def test_faults_that_speak_of_outages_are_faults(message):
+    """A check that fails for a 503, a name with a limiter in it and any other number mean something."""
+    assert not failed(message).transient
+
+
+@pytest.mark.parametrize("code", [429, "429", 500, 503, "HTTP 502", "ECONNRESET", "ETIMEDOUT", "rate_limit_exceeded"])
+def test_codes_of_outages(code):
+    """A code tells without words, as a number or a name."""
+    assert failed("it broke here", code=code).transient
+
+
+@pytest.mark.parametrize("code", [1, 127, 404, "EACCES", 5000, "not_found"])
+def test_codes_of_faults(code):
+    """Other codes are no outage."""
+    assert not failed("it broke here", code=code).transient
+
+
+@pytest.mark.parametrize(
+    ("text", "outage"),
+    [
+        ("503 Service Unavailable", True),
+        ("Error: too many requests", True),
+        ('{"error": "rate limit exceeded"}', True),
+        ("  overloaded", True),
+        ("The runbook says what to do on 503 Service Unavailable", False),
+        ("500 rows", False),
+        ("5000 rows", False),
+        ("", False),
+    ],
+)
+def test_a_text_is_the_word_of_an_outage_when_it_begins_with_it(text, outage):
+    """An answer that mentions outages further on is an answer."""
+    assert speaks_of_outage(text) is outage
+
+
+@pytest.mark.parametrize(
+    ("message", "unknown"),
+    [
+        ("Unknown tool: fetch_page", True),
+        ("Error: tool 'fetch_page' not found", True),
+        ("No such tool: fetch_page", True),
+        ("Tool fetch_page does not exist", True),
+        ("invalid function fetch_page", True),
+        ("Function fetch_page is not available", True),
+        ("unknown toolbox colour", False),
+        ("The page was not found by the tool", False),
+        ("file tool.py not found", False),
+    ],
+)
+def test_tools_that_do_not_exist_are_recognised(message, unknown):
+    """They have limits of their own; a thing that is missing is no missing tool."""
+    assert failed(message).unknown_tool is unknown

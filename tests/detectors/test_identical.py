@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from schemas.testing import tool_call
-from tests.detectors.traces import edit, found, page, shell, view, work
+from tests.detectors.traces import edit, found, shell, work
 
 
 def same(count, **fields):

@@ -1,4 +1,4 @@
-"""Refused edits: edits of one target that are refused for one reason, the text new each time, limits from both sides."""
+"""Refused edits: edits of one target refused for one reason, the text new each time, each limit from both sides."""
 
 import pytest
 from hypothesis import given, settings
@@ -32,14 +32,14 @@ def look(n, path="lib/tariff.rb"):
     return tool_call(n, "Read", {"file_path": path, "offset": 20 * n + 1, "limit": 20}, f"{n}: def rate_{n}; end")
 
 
-def reread(events):
-    """These edits, each after a look at lines not seen before; the n-th edit is call 2n + 1."""
-    return [each for n, make in enumerate(events) for each in (look(2 * n), make(2 * n + 1))]
+def reread(makes, look=look):
+    """Calls of these makers, each after a look at lines not seen before; the n-th is call 2n + 1."""
+    return [event for n, make in enumerate(makes) for event in (look(2 * n), make(2 * n + 1))]
 
 
 def refusals(count, reasons=(NO_MATCH,), **fields):
     """So many refused edits with a look before each, for these reasons in turn."""
-    return reread([lambda n, r=reasons[k % len(reasons)]: refusal(n, r, **fields) for k in range(count)])
+    return reread([lambda n, k=k: refusal(n, reasons[k % len(reasons)], **fields) for k in range(count)])
 
 
 def found(alerts):
@@ -241,7 +241,9 @@ EOF"""
 def test_patches_refused_in_a_shell_are_found(play, command, result, status):
     """Ten patches refused for one reason, the lines read before each, are warned about."""
     makes = [lambda n: shell(n, command.format(n=n), result.format(n=n), status) for _ in range(10)]
-    alerts = play(reread(makes))
+    alerts = play(
+        reread(makes, lambda n: shell(n, f"sed -n {n}1,{n}9p lib/tariff.rb", f"rate_{n} = {n}", status and "ok"))
+    )
     assert "warn" in {alert.level for alert in alerts}
     if status is None:
         assert "terminate" not in {alert.level for alert in alerts}

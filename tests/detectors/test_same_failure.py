@@ -280,6 +280,25 @@ def test_failures_are_read_from_texts_of_any_harness(play, reason):
     assert found(play(events)) == [FIVE]
 
 
+@pytest.mark.parametrize(
+    ("tool", "argument", "answer"),
+    [
+        ("take_action", "action", "Nothing happens."),
+        ("click", "element", "Error: element is not attached to the page"),
+        ("computer", "coordinate", "Invalid coordinate: outside of the display"),
+        ("mcp__crm__findDeal", "deal_id", "Error: the deal id must be a number"),
+    ],
+    ids=["world", "web", "desktop", "server"],
+)
+def test_refusals_of_worlds_pages_screens_and_servers_are_failures(play, tool, argument, answer):
+    """Five actions, each another one, that are answered with one refusal and no flag."""
+    events = [tool_call(n, tool, {argument: f"lamp {n} on desk {n}"}, answer, status=None) for n in range(1, 6)]
+    alerts = [alert for alert in play([works(0), *events]) if alert.detector == "same_failure"]
+    assert found(play([works(0), *events[:4]])) == []
+    assert found(alerts) == [FIVE]
+    assert alerts[0].evidence.weak
+
+
 def test_flag_and_text_weigh_differently(play):
     """The same row with the harness's flags is strong evidence and terminates."""
     events = [shell(0, "ls", "notes.txt", status="ok")]

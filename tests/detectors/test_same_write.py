@@ -79,6 +79,12 @@ def test_a_limit_that_is_accepted_can_be_reached(play, terminate):
     assert [level for level, _, _ in found(play([append(n) for n in range(terminate)], limits))][-1] == "terminate"
 
 
+def test_without_flags_an_accepted_write_is_known_from_its_answer(play):
+    """Harnesses that flag nothing still say that the file has grown."""
+    assert found(play([append(n, status=None) for n in range(2)])) == []
+    assert found(play([append(n, status=None) for n in range(3)])) == [WARN]
+
+
 def test_the_alert_says_what_was_written_how_often_and_why_it_is_one(play):
     """A person can check it without the recording."""
     (alert,) = play([append(n) for n in range(3)])

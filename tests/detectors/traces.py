@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from schemas.events import ToolCall
 from schemas.outputs import Alert
-from schemas.testing import tool_call
+from schemas.testing import at, tool_call
 
 PAGE_TEXT = "shoes hats coats gloves scarves belts socks bags umbrellas watches rings and much more of the same"
 """Longer than a mere word that something worked, so that it is a result."""
@@ -23,6 +25,19 @@ def reached(alerts: Iterable[Alert], section: str) -> list[tuple[str, str, int]]
     return [
         (alert.level, alert.limits[0].name, alert.seq) for alert in alerts if alert.limits[0].name.startswith(section)
     ]
+
+
+def numbered(calls: Iterable[ToolCall]) -> list[ToolCall]:
+    """Return the calls one second after another, with ids by their place, whatever numbers they were made with."""
+    return [
+        msgspec.structs.replace(call, event_id=f"{call.session_id}-{n}", occurred_at=at(n))
+        for n, call in enumerate(calls)
+    ]
+
+
+def in_turn(*rounds: Iterable[ToolCall]) -> list[ToolCall]:
+    """Return one call of each in turn until the shortest ends, numbered."""
+    return numbered(call for turn in zip(*rounds, strict=False) for call in turn)
 
 
 def shell(n: int, command: str, result: Any = "done", **fields: Any) -> ToolCall:

@@ -11,10 +11,11 @@ import click
 import pytest
 
 from detectors import limits_from
+from detectors.catalogue import Tools
 from schemas.decode import decode
 from schemas.topics import TOOL_CALLS, TOPICS
 from streams.cli import COMMANDS, traction
-from streams.config import load
+from streams.config import flag, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ RUN = {
 }  # fmt: skip
 """Blocks that test_examples.py runs."""
 
-CHECKED = {"flow", "in-process-output", "make", "settings", "set-up", "locks"}
+CHECKED = {"flow", "in-process-output", "make", "settings", "settings-tools", "set-up", "locks"}
 """Blocks that are compared or parsed, here or there."""
 
 
@@ -131,7 +132,8 @@ def test_a_wrong_command_would_be_noticed(line: str) -> None:
 def test_make_targets_are_there(pages: dict[str, str], root: Path) -> None:
     """Every target that a page names is in the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text("utf-8"), re.MULTILINE))
-    named = {target for page in pages.values() for target in re.findall(r"(?:^|`)make ([a-z-]+)", page, re.MULTILINE)}
+    written = [GENERATED.sub("", page) for page in pages.values()]
+    named = {target for page in written for target in re.findall(r"(?:^|`)make ([a-z-]+)", page, re.MULTILINE)}
     assert {"demo", "test"} <= named
     assert named <= targets
 
@@ -180,7 +182,8 @@ def own_variables() -> set[str]:
     """Give the variable of every option of every command."""
 
     def of(command: click.Command, before: str) -> set[str]:
-        found = {f"{before}_{str(param.name).upper()}" for param in command.params}
+        options = [param for param in command.params if isinstance(param, click.Option)]
+        found = {f"{before}_{flag(option).upper()}" for option in options}
         if isinstance(command, click.Group):
             for name in command.list_commands(click.Context(command)):
                 found |= of(leaf_of(command, name), f"{before}_{name.upper()}")
@@ -191,10 +194,11 @@ def own_variables() -> set[str]:
 
 def test_limits_that_are_named_exist(pages: dict[str, str], generate: Any) -> None:
     """A limit that a sentence or an alert shown names is one."""
-    limits = set(re.findall(r"^\| `([\w.]+)`", f"{generate.limits()}\n{generate.tools()}", re.MULTILINE))
-    sections = "identical|alternation|error_streak|decision|tools"
+    limits = set(re.findall(r"^\| `([\w.]+)`", generate.limits(), re.MULTILINE))
+    limits |= {f"tools.{field}" for field in Tools.__struct_fields__}
+    sections = "|".join({name.partition(".")[0] for name in limits if "." in name})
     for page, text in pages.items():
-        named = set(re.findall(rf"\b((?:{sections})\.[a-z_]+)\b", GENERATED.sub("", text)))
+        named = set(re.findall(rf"`((?:{sections})\.[a-z_]+)`", GENERATED.sub("", text)))
         assert {name for name in named if not name.endswith(".py")} <= limits, page
 
 
@@ -209,7 +213,21 @@ def test_settings_are_accepted(block: Find, tmp_path: Path) -> None:
         config.defaults(name, leaf_of(traction, name))
     limits = limits_from([("file", config.limits)])
     assert (limits.mode, limits.identical.warn) == ("observe", 4)
-    assert "my_poller" in limits.tools.poll
+    assert limits.tools.use("my_poller", {}).kind == "poll"
+
+
+def test_settings_for_tools_are_accepted(block: Find, tmp_path: Path) -> None:
+    """The tools that the page on them adds are known afterwards, beside those that were."""
+    file = tmp_path / "traction.toml"
+    file.write_text(block("settings-tools").text, "utf-8")
+
+    tools = limits_from([("file", load(file, COMMANDS).limits)]).tools
+
+    assert tools.use("deploy_preview", {}).kind == "check"
+    assert tools.use("bash", {"command": "terraform plan -out p"}).kind == "check"
+    assert tools.use("bash", {"command": "pytest -q"}).kind == "check"
+    assert "comment" in tools.label_arguments("deploy_preview")
+    assert [mask.pattern for mask in tools.masks("deploy_preview")][-1] == r"build-\d+"
 
 
 def test_generated_parts_are_up_to_date(generate: Any) -> None:
