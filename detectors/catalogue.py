@@ -30,13 +30,18 @@ _GIVES_WAY: dict[Kind, frozenset[Kind]] = {
     "read": frozenset({"poll"}),
     "run": frozenset({"check", "plan", "search"}),
 }
+_SQL_CHANGE = re.compile(
+    r"(?i)\s*(?:insert\s+into|update\s+\S+\s+set|delete\s+from|create\s+(?:table|view|index|or)|alter\s+table|drop\s+\w+)\s"
+)
+_ONE_ACTION_CHARS = 80  # of a text that is nothing but an action: "go to shelf 1"
 _FIXED = frozenset({"plan", "talk"})  # whatever their arguments say
 _FENCE = re.compile(r"```(\w*)\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _FENCED_SHELLS = frozenset({"", "bash", "console", "sh", "shell", "zsh"})
 _CELL_COMMAND = re.compile(r"\s*(?:%%(?:bash|sh|shell)\b|[!%](?=\w))")
 _ONE_CALL = re.compile(r"\s*([a-z]+_[a-z_]+)\([^\n]*\)\s*\Z")  # of a tool, and not of `open`
 _WORDS = re.compile(r"\s*(?:-|[\w./~-]+\.\w+(?:\s|\Z))[^\n]*\Z")
-_ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+(?:[ _-][a-z]+){0,3})(?=[\s(\[]|\Z)", re.IGNORECASE)
+_ACTION_CHARS = 80
+_ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+(?:[ _-][a-z]+){0,3})\d*(?=[\s(\[:]|\Z)", re.IGNORECASE)
 
 
 def _default(key: str) -> Any:
@@ -59,7 +64,8 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name or ``*`` for all, top-level arguments that only describe the call to people; ``volatile`` regular expressions
     that are masked in results.
 
-    Raises ValueError for a regular expression that is none, naming its tool.
+    Raises ValueError, naming the key, for a regular expression that is none or would mask everything, and for a
+    command that could never match.
     """
 
     names: dict[str, Kind] = _default("names")
@@ -87,10 +93,11 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         for tool, patterns in self.volatile.items():
             for pattern in patterns:
-                try:
-                    re.compile(pattern)
-                except (re.error, OverflowError, RecursionError) as error:
-                    raise ValueError(f"volatile.{tool}: {pattern!r} is no regular expression: {error}") from None
+                _check_pattern(f"volatile.{tool}", pattern)
+        for table in ("commands", "wrappers"):
+            for command in getattr(self, table):
+                if command != " ".join(command.split()) or command[-1:] in {"", "-"}:
+                    raise ValueError(f"{table}: {command!r} never matches; write words with single spaces between")
 
     def use(self, name: str, arguments: Any) -> Use:
         """Return what a call of the tool of this plain name, with these arguments (any JSON value), is used for."""
@@ -107,6 +114,15 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @cached_property
     def _reader(self) -> "_Reader":
         return _Reader(self)
+
+
+def _check_pattern(key: str, pattern: str) -> None:
+    try:
+        empty = re.compile(pattern).search("")
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{key}: {pattern!r} is no regular expression: {error}") from None
+    if empty:
+        raise ValueError(f"{key}: {pattern!r} matches where there is nothing, and would mask everything")
 
 
 class _Reader:
@@ -132,14 +148,15 @@ class _Reader:
             paths=tools.paths, objects=tools.objects, starts=tools.starts, ends=tools.ends, ranges=tools.ranges,
             counts=tools.counts, queries=tools.queries, inputs=tools.inputs, selectors=tools.selectors,
         )  # fmt: skip
-        self.kind = lru_cache(maxsize=_CACHED_NAMES)(self._kind)
+        self.kind = lru_cache(maxsize=_CACHED_NAMES)(self._named)
         self.masks = lru_cache(maxsize=_CACHED_NAMES)(self._masks)
 
     def use(self, name: str, arguments: Any) -> Use:
-        kind, shell = self.kind(name)
+        """Return the use of a call, as `Tools.use` says."""
+        kind, shell, program = self.kind(name)
         if shell or (kind in {"run", "other"} and self._takes_line(name, arguments)):
             return self._commanded(name, arguments)
-        if self._lines.knows(name) and (name not in self._tools.names or _is_words(kind, arguments)):
+        if program and (name not in self._tools.names or _is_words(kind, arguments)):
             text = command_of(arguments) or self._arguments.first("inputs", arguments)
             if isinstance(text, str):
                 return self._lines.use(f"{name} {text[:READ_CHARS]}")
@@ -147,7 +164,12 @@ class _Reader:
             return self._coded(name, arguments)
         if kind not in _FIXED:
             kind = self._action(arguments) or kind
-        target, start, end, query = self._arguments.aim(kind, name, self._worded(arguments))
+        worded = self._worded(arguments)
+        if kind == "other" and isinstance(worded, str) and len(worded) <= _ONE_ACTION_CHARS:
+            kind = self._action({self._tools.selectors[0]: worded}) or kind
+        target, start, end, query = self._arguments.aim(kind, name, worded)
+        if kind in {"read", "search"} and _SQL_CHANGE.match(query or target):
+            kind, query = "edit", ""
         return Use(
             kind=kind,
             program=name,
@@ -159,22 +181,21 @@ class _Reader:
             query=query,
         )
 
-    def _kind(self, name: str) -> tuple[Kind, bool]:
-        """Return the kind of a tool by its name, and whether it takes a command line."""
+    def _named(self, name: str) -> tuple[Kind, bool, bool]:
+        """Return a tool's kind by its name, whether it takes a command line, and whether it is a program itself."""
+        program = self._lines.knows(name)
         listed = self._tools.names.get(name)
         if listed is not None:
-            return listed, False
+            return listed, False, program
         if name in self._shells:
-            return "run", True
+            return "run", True, program
         words = name.split("_")
         known = [self._tools.words[word] for word in words if word in self._tools.words]
         kind: Kind = known[0] if known else "other"
         if kind in {"run", "other"} and not self._shell_words.isdisjoint(words):
-            return "run", True
-        for other in known:
-            if other in _GIVES_WAY.get(kind, ()):
-                return other, False
-        return kind, False
+            return "run", True, program
+        ways = _GIVES_WAY.get(kind, frozenset())
+        return next((other for other in known if other in ways), kind), False, program
 
     def _takes_line(self, name: str, arguments: Any) -> bool:
         """Tell whether a tool that is not known to takes a command line all the same."""
@@ -212,9 +233,7 @@ class _Reader:
         if call and call[1] in self._tools.names:
             kind = self._tools.names[call[1]]
             target, start, end, query = self._arguments.aim(kind, call[1], code)
-            return Use(
-                kind, call[1], executes=True, changes=kind == "edit", target=target, start=start, end=end, query=query
-            )
+            return Use(kind, call[1], changes=kind == "edit", target=target, start=start, end=end, query=query)
         if any(drive in code for drive in self._tools.drives):
             return Use("interact", name, executes=True)
         return Use("run", name, executes=True, changes=changes_by_code(code))
@@ -226,7 +245,7 @@ class _Reader:
             value = value.get("type") or value.get("action") or value.get("name")
         if not isinstance(value, str):
             return None
-        action = _ACTION.match(value[:80])
+        action = _ACTION.match(value[:_ACTION_CHARS])
         if action is None:
             return None
         words = re.split("[ _-]", action[1].lower())

@@ -12,7 +12,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from detectors.operands import edited, has_option, looked_for, operands_of, option_value, shown
+from detectors.operands import DEVICES, edited, has_option, looked_for, operands_of, sends_or_saves, shown
 from detectors.shell import Part, parts_of
 from detectors.use import Kind, Use
 from detectors.wrappers import Words, Wrappers, base_of, inner_line, program_of
@@ -37,14 +37,7 @@ _VERBS = frozenset({"check", "edit", "poll", "read", "search"})  # that such nam
 _WORDS = re.compile(r"[a-z0-9]+")
 _RUNS_COMMANDS = frozenset({"-exec", "-execdir", "-ok"})
 _TRANSFERS = frozenset({"curl", "invoke-restmethod", "invoke-webrequest", "wget"})
-_METHODS = frozenset({"-Method", "-X", "--method", "--request"})
-_SENDS = (
-    "-d", "--data", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form", "--json", "-T", "--upload-file",
-    "--post-data", "-Body",
-)  # fmt: skip
-_SAVES = frozenset({"-o", "--output", "-O", "--output-document", "-OutFile"})
 _WRITERS = frozenset({":", "cat", "echo", "printf"})
-_DEVICES = re.compile(r"/dev/(?!shm)|&|\$null\Z|nul\Z|-\Z", re.IGNORECASE)
 _SCRATCH = re.compile(r"/(?:private/)?(?:var/)?tmp/|\$\{?TMP|.*\.(?:err|log|out)\Z", re.DOTALL)
 _CODE_CHANGES = re.compile(
     r"""(?x)
@@ -147,7 +140,8 @@ class CommandLines:
         elif program == "echo" and kind == "plan" and any("$" in word for word in operands):
             kind = "read"  # it shows what a variable or a command says
         if program in _TRANSFERS:
-            kind, changes = _transfer(program, words)
+            changes = sends_or_saves(program, words)
+            kind = "run" if changes else "read"
         elif program == "find" and self._finds_to_change(words):
             kind = "edit"
         elif program == "tee" and all(map(_is_scratch, operands)):
@@ -212,19 +206,6 @@ class CommandLines:
         return any(use.changes for _, use in self._read(line, "", _DEPTH))
 
 
-def _transfer(program: str, words: Words) -> tuple[Kind, bool]:
-    """Return the kind of a web request: one for a page reads, one that sends or saves runs and changes something."""
-    method = option_value(words, _METHODS) or next((word[2:] for word in words if word[:2] == "-X"), "")
-    to = option_value(words, _SAVES)
-    saves = to != "" and _DEVICES.match(to) is None
-    if program == "curl":
-        saves = saves or has_option(words, "-O")
-    elif program == "wget" and not to:
-        saves = "--spider" not in words and not any(word[:1] == "-" and word[-2:] == "O-" for word in words)
-    sends = method.upper() not in {"", "GET", "HEAD", "OPTIONS"} or any(has_option(words, option) for option in _SENDS)
-    return ("run", True) if sends or saves else ("read", False)
-
-
 def _aim(kind: Kind, program: str, operands: Sequence[str], words: Words, given: str) -> tuple[str, int, int, str]:
     """Return target, first line, last line and query of a simple command."""
     if kind == "edit":
@@ -239,7 +220,7 @@ def _aim(kind: Kind, program: str, operands: Sequence[str], words: Words, given:
 
 
 def _is_scratch(file: str) -> bool:
-    return _SCRATCH.match(file) is not None or _DEVICES.match(file) is not None
+    return _SCRATCH.match(file) is not None or DEVICES.match(file) is not None
 
 
 def _written(use: Use, part: Part) -> Use:
@@ -249,7 +230,7 @@ def _written(use: Use, part: Part) -> Use:
     """
     if not part.writes:
         return use
-    files = [file for file in part.writes if not _DEVICES.match(file)]
+    files = [file for file in part.writes if not DEVICES.match(file)]
     if not files or use.kind == "check" or (use.program not in _WRITERS and all(map(_is_scratch, files))):
         return use
     if use.kind in {"edit", "run"}:

@@ -34,7 +34,8 @@ _FAILED_TEXT = re.compile(
     r"""(?ix)
       ^\s*(?:<[\w-]+>\s*)*(?:
         traceback\ \(most\ recent | (?:\w+\.)*\w*(?:error|exception)\b\s*[:\-(]
-      | error\b | fatal: | panic: | failed\b | failure\b | timed?\ ?out\b | timeout\ \S+\ exceeded
+      | error\b(?!:\ \(?(?:none|null|empty)\b) | fatal: | panic: | failed\b | failure\b | timed?\ ?out\b
+      | timeout\ \S+\ exceeded | (?:code\ )?execution\ failed\b | error\ in\ code\ parsing | \d{4}\ \(\w{5}\):
       | (?:invalid|illegal|unrecognized|unsupported)\ (?!date)[\w-]+\b
       | (?:you\ )?(?:cannot|can't|could\ not|unable\ to)\ \w
       | (?:/?\w+/)*(?:ba|z|da|k)?sh:\ (?!warning)(?:line\ \d+:|\S+:)\ \S
@@ -46,7 +47,7 @@ _FAILED_TEXT = re.compile(
     | ^\W{0,3}(?:element|index|ref|selector|uid|bid|locator)\b[^\n]{0,60}
       \b(?:not\ available|not\ found|does\ not\ exist|no\ longer)
     | ^✗ | \bstale\ (?:snapshot|element|aria-ref|ref)\b
-    | ^\s*\{\s*["'](?:error|err|exception|error_message)["']\s*:\s*(?!null|none|false|["']{2}|\{\}|\[\])
+    | ^\s*\{\s*["'](?:error|err|exception|error_message)["']\s*:(?!\s*(?:null|none|false|["']{2}|\{\}|\[\]))
     | ["']?(?:success|ok)["']?\s*[:=]\s*false\b | \bis_?error["']?\s*[:=]\s*true\b
     | ["']status["']\s*:\s*["'](?:error|failed|failure)\b
     """
@@ -55,20 +56,28 @@ _FAILED_CHECK = re.compile(
     r"""(?mx)
       \b[1-9]\d{0,5}\ (?:[\w-]+\ ){0,2}?(?i:failed|failing|failures?|errors?)\b
     | ^\s*(?:FAILED|FAIL|FAILURE|ERROR)\b | \bBUILD\ FAILED\b | ^Traceback\ \(most\ recent
-    | ^\w*(?:Error|Exception):\ . | (?:^|:\ )(?i:(?:fatal\ )?error)(?:\[\w+\])?:\ .
+    | (?:^\w*(?:Error|Exception)|(?:^|:\ )(?i:(?:fatal\ )?error)(?:\[\w+\])?):\ (?!\(?(?i:none|null|empty)\b).
     | \b(?i:tests?|build|compilation|assertion)\ (?:\w+\ )?(?i:failed|fails)\b
     """
 )
+_FAILED_END = re.compile(
+    r"""(?x)(?:\w+\.)*\w*(?:Error|Exception)(?::|\Z)
+      | -?(?:/\w+/)*(?:ba|z|da|k)?sh:\ .*(?:not\ found|No\ such\ file\ or\ directory)"""
+)
+_NO_LAST_LINE = re.compile(r"[^\n]{0,60}[$#>] ?\Z|\s*</?\w+>\s*\Z|\s*\Z")  # a prompt, a tag, blanks
 _REFUSES = re.compile(
-    r"""(?ix)\b(?:not|no|cannot|can't|(?:could|did|does|was|is)n't|unable|invalid|fail(?:ed|s|ure)?|errors?|missing|must
-      |refused|denied|rejected|illegal|incorrect|wrong|unexpected|unchanged|nothing|unknown|unsupported|is\ empty
+    r"""(?ix)\b(?:not(?!\ produce)|no(?!\ output)|cannot|can't|(?:could|did|does|was|is)n't|unable|invalid
+      |fail(?:ed|s|ure)?|errors?|missing|must
+      |refused|denied|rejected|illegal|incorrect|wrong|unexpected|unchanged|(?<!you\ see\ )nothing
+      |unknown\ (?:\w+\ )?(?:command|tool|action|argument|option|parameter|function|name|id|key|host|type|verb)|unsupported|is\ empty
       |too\ (?:long|large|many|much|big))\b"""
 )
 _ACCEPTS = re.compile(
-    r"(?i)\b(?:success(?:ful(?:ly)?)?|(?:has|have) been|created|written|wrote|saved|updated|replaced|applied|edited"
-    r"|added|done|ok|changed|moved|removed|deleted|inserted)\b"
+    r"(?i)\b(?:success(?:ful(?:ly)?)?|(?:has|have) been|created|modified|written|wrote|saved|updated|replaced|applied"
+    r"|edited|added|done|ok|changed|moved|removed|deleted|inserted)\b"
 )
 _ACTS = frozenset({"edit", "interact", "other"})
+_SHOW = frozenset({"read", "search", "plan", "talk"})
 _TELLING_LINE = re.compile(
     r"(?i)\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|undefined|unresolved|denied|not found"
     r"|no such|invalid|unexpected|expected|refused|missing|unknown)\b"
@@ -162,24 +171,34 @@ def _reads_as_failure(result: str, status: str | None, use: Use) -> bool:
     """Tell whether a result reads as a failure though no flag says so.
 
     What reads and searches show may be of any kind: only without a flag, or when it is short, is its beginning judged.
+    That something else has failed, or has not ended yet, is what a poll is for.
     """
     if use.kind == "poll":
-        return False  # that something else has failed, or not yet ended, is what a poll is for
-    head = result[:_HEAD_CHARS]
+        return False
+    if _is_told(result, use):
+        return True
+    if use.kind in _SHOW and status == "ok" and (use.executes or len(result) > _ANSWER_CHARS):
+        return False
+    return _FAILED_TEXT.search(result[:_HEAD_CHARS]) is not None
+
+
+def _is_told(result: str, use: Use) -> bool:
+    """Tell whether a call of this kind says so itself: a red check, a refused edit, an action that had no effect."""
     if use.kind in {"edit", "check"} and _FAILED_CHECK.search(f"{result[:_CHECK_CHARS]}\n{result[-_CHECK_CHARS:]}"):
         return True
-    if (
-        use.kind in _ACTS
-        and not use.executes
-        and complains(result)
-        and (use.kind == "edit" or len(result) <= _WORD_CHARS)
-    ):
+    if use.executes:
+        return _ends_in_failure(result)
+    if use.kind == "interact" and _ACTION_FAILED.search(result):
         return True
-    if use.kind in {"read", "search", "plan", "talk"} and status == "ok":
-        return not use.executes and len(result) <= _ANSWER_CHARS and _FAILED_TEXT.search(head) is not None
-    if use.kind == "interact" and _ACTION_FAILED.search(result) is not None:
-        return True
-    return _FAILED_TEXT.search(head) is not None
+    short = use.kind == "edit" or len(result) <= _WORD_CHARS
+    return use.kind in _ACTS and short and complains(result)
+
+
+def _ends_in_failure(result: str) -> bool:
+    """Tell whether the last line that a command printed names an error, before the prompt that comes again."""
+    lines = result[-_HEAD_CHARS:].split("\n")
+    last = next((line for line in reversed(lines) if _NO_LAST_LINE.match(line) is None), "")
+    return _FAILED_END.match(last) is not None
 
 
 def speaks_of_outage(result: str) -> bool:

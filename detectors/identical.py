@@ -24,6 +24,7 @@ ABOUT = About(
 )
 
 _SCROLL_FACTOR = 2  # of the limits for scrolling, paging and single keys, which are there to be repeated
+_LOOKING_ROUND = 3  # different calls between equal ones
 _ACTIONS_ONLY = {
     "identical.moving_warn",
     "identical.page_warn",
@@ -112,10 +113,20 @@ def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Findi
     if any(seen.polls for seen in window):
         return  # waiting and looking in turn is polling, whatever the look is called
     equal = [seen for seen in window if seen.key == call.key and not seen.settled]
+    if equal and _all_new_between(window[window.index(equal[0]) :], call):
+        return
     warn, terminate = limits.identical.window_warn, limits.identical.window_terminate
     if level := level_of(len(equal), warn, terminate):
         value = terminate if level == "terminate" else warn
         yield _finding(state, call, len(equal), f"identical.window_{level}", value, first=equal[0])
+
+
+def _all_new_between(window: list[Call], call: Call) -> bool:
+    """Tell whether all that was called between the equal calls brought something new: looking round from one place."""
+    others = [seen for seen in window if seen.key != call.key]
+    return len(others) >= _LOOKING_ROUND and all(
+        seen.recorded and not (seen.stale or seen.empty or seen.complains or seen.failure) for seen in others
+    )
 
 
 def settle_runs(state: SessionState, call: Call) -> None:

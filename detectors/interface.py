@@ -30,6 +30,10 @@ _WORKED = re.compile(
       | ["']success["']\s*:\s*true | \bperformed\ successfully
       | \bsuccessfully\ (?:click|tapp|press|typed|scroll|fill)"""
 )
+_TELLS = re.compile(  # a world that says what happened, not an interface that says that it clicked
+    r"(?i)(?!.*\b(?:click|typ(?:e|ing)|press|scroll|execut|perform|success|drag|mouse|key|element|button|page|tab|screen"
+    r"|action|decide|wait))\s*(?:you(?:'re|r)?|on|in|at|the|there|a|an)\b"
+)
 _HANDLES = re.compile(
     r"""(?x)\[ref=\w+\] | \buid=\d+_\d+ | (?m:^\s*\[\w{1,8}\](?=\ )) | ,\ focused\b | \bfocused:\ True\b
       | \[(?:active|cursor=pointer)\] | console-[\dT:.-]+Z?\.log\S* | Ray\ ID:?\ ?\w{12,} | (?<=/key/)\w{16,}"""
@@ -55,7 +59,9 @@ def is_acknowledgement(text: str) -> bool:
         return False
     if _PICTURE.search(said):
         return True
-    return "://" not in said and (len(said) <= _WORD_CHARS or _WORKED.search(said) is not None)
+    if "://" in said or _TELLS.match(said):
+        return False
+    return len(said) <= _WORD_CHARS or _WORKED.search(said) is not None
 
 
 def moves_on(name: str, arguments: Any, text: str) -> bool:

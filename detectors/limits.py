@@ -106,10 +106,15 @@ class ErrorStreakLimits(_Section, frozen=True, kw_only=True):
 
 
 class SameFailureLimits(_Section, frozen=True, kw_only=True):
-    """Calls of any tool in a row that fail with one reason, or two in turn, with ever other arguments."""
+    """Calls of any tool in a row that fail with one reason, or two in turn, with ever other arguments.
+
+    The window is for those that succeed now and then, as a guess among many does.
+    """
 
     warn: Positive = 5
     terminate: Positive = 12
+    window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = 10
+    window_warn: Positive = 7
 
 
 class SameWriteLimits(_Section, frozen=True, kw_only=True):
@@ -261,6 +266,7 @@ _PAIRS = (
     ("error_streak", "same_call_warn", "same_call_terminate"),
     ("error_streak", "denied_warn", "denied_terminate"),
     ("same_failure", "warn", "terminate"),
+    ("same_failure", "window_warn", "window"),
     ("same_write", "warn", "terminate"),
     ("same_write", "window_warn", "window"),
     ("refused_edits", "warn", "terminate"),

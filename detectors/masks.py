@@ -44,7 +44,7 @@ _VOLATILE = (
         [0-9](?<![0-9A-Za-z_.].)(?:
             (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
           | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
-          | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)
+          | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)|(?<=\bmoves\W.)|(?<=\bmoves\W\W.)
           | (?<=:\ line\ .)(?=\d*:)
         )\d*(?:\ ?(?:/|of)\ ?\d+)?"""
     ),
@@ -52,6 +52,7 @@ _VOLATILE = (
         r"""(?:[Dd]uration|[Ee]lapsed|[Ll]atency|[Tt]ook|(?:[Ee]xecution|[Ww]all)[_ ]?[Tt]ime|[Tt]ime[_ ]taken)"""
         r"""(?:_?[Mm]s|_?[Ss]ec(?:ond)?s?)?["']?[=: ]{1,3}\d+(?:\.\d+)?"""
     ),
+    re.compile(r"-= [^=\n]{1,60} =-\d+/\d+"),  # the status line of an interactive fiction
     re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>"""),  # a wrapper with a nonce
     re.compile(r"[Ss]ession[=: ]{1,2}[A-Za-z]+[-_]\d+"),
     re.compile(

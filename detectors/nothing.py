@@ -15,7 +15,7 @@ _HEAD_CHARS = 240
 
 _SAYS_NOTHING = re.compile(
     r"""(?ix)
-      \b(?:no|0|zero)\s+(?:\w+\s+){0,2}?
+      \b(?:no|0|zero)[^\S\n]+(?:\w+[^\S\n]+){0,2}?
         (?:results?|match(?:es|ing)?|hits|entries|records|items|objects?|documents?|articles?|papers?|studies|files?
           |rows|data|occurrences|references|symbols?|pages?|posts|flights?|options|products?|users?|orders?|answers?
           |elements?|output)\b(?!\s*:\s*[1-9])

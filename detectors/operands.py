@@ -36,6 +36,16 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$|^\+\+\+ (?:b/)
 _SED_LINES = re.compile(r"(\d+)(?:,(\d+|\$|\+\d+))?p(?:;\s*\d+q)?\Z")
 _AWK_LINES = re.compile(r"NR\s*(?:>=?|==)\s*(\d+)\D{1,12}NR\s*(?:<=?|==)\s*(\d+)")
 _NUMBER = re.compile(r"\d+\Z")
+_METHODS = frozenset({"-Method", "-X", "--method", "--request"})
+_SENDS = (
+    "-d", "--data", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form", "--json", "-T", "--upload-file",
+    "--post-data", "-Body",
+)  # fmt: skip
+_SAVES = frozenset({"-O", "-OutFile", "-o", "--output", "--output-document"})
+DEVICES = re.compile(r"/dev/(?!shm)|&|\$null\Z|nul\Z|-\Z", re.IGNORECASE)
+"""Names of files that are none."""
+
+_CLUSTER_CHARS = 4  # `-pie` is a cluster of options, `-Ilib` one with a value
 Span = tuple[int, int]
 _WHOLE = (0, 0)
 
@@ -58,15 +68,15 @@ def has_option(words: Sequence[str], option: str) -> bool:
     """Tell whether an option is given, as a word, with a value behind ``=``, or as one letter of several."""
     if option in words:
         return True
-    if option[1] == "-":
+    if option[:2] == "--":
         return any(word.startswith(f"{option}=") for word in words)
     letter = option[1:]
-    if len(letter) > 1:
+    if len(letter) != 1:
         return False
-    for word in words:
-        if word[:1] == "-" and word[1:2] != "-" and (word[1:2] == letter or (letter in word and len(word) < 5)):  # noqa: PLR2004 -- `-pie` is a cluster, `-Ilib` is not
-            return True
-    return False
+    return any(
+        word[:1] == "-" and (word[1:2] == letter or (letter in word and word[1] != "-" and len(word) <= _CLUSTER_CHARS))
+        for word in words
+    )
 
 
 def option_value(words: Sequence[str], options: Collection[str]) -> str:
@@ -123,6 +133,19 @@ def shown(program: str, operands: Sequence[str], words: Sequence[str]) -> tuple[
     if not script and operands:
         script, operands = operands[0], operands[1:]
     return _only(operands), _lines_of(program, script)
+
+
+def sends_or_saves(program: str, words: Sequence[str]) -> bool:
+    """Tell whether a web request does more than show a page: whether it sends data or saves what comes."""
+    method = option_value(words, _METHODS) or next((word[2:] for word in words if word[:2] == "-X"), "")
+    if method.upper() not in {"", "GET", "HEAD", "OPTIONS"} or any(has_option(words, option) for option in _SENDS):
+        return True
+    to = option_value(words, _SAVES)
+    if program == "curl" and has_option(words, "-O"):
+        return True
+    if program == "wget" and not to:
+        return "--spider" not in words and not any(word[:1] == "-" and word[-2:] == "O-" for word in words)
+    return to != "" and DEVICES.match(to) is None
 
 
 def _only(operands: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ _COMMENT = re.compile(
     | (?:^|(?<=[\s;,{}()]))//[^\n]* | (?:^|(?<=\s))\#(?![!{])[^\n]* | (?:^|(?<=\s))--\s[^\n]*
     """
 )
+_NAME = re.compile(r"#[\w-]+\Z")  # of a channel, an order, a colour
 _BLANK = re.compile(r"\s+")
 
 
@@ -31,6 +32,8 @@ def patch_digest(tool: str, arguments: Any, labels: Collection[str]) -> int:
 
 def _bare(value: Any) -> Any:
     """Return a JSON value whose texts have lost comments and blanks, and whose empty parts are gone."""
+    if isinstance(value, str) and _NAME.match(value):
+        return value
     if isinstance(value, str):
         return _BLANK.sub("", _COMMENT.sub("", value[:_MAX_CHARS])) + value[_MAX_CHARS:]
     if isinstance(value, list | tuple):

@@ -26,7 +26,9 @@ _WHOLE = (0, 0)
 
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Book what the call read, and yield when it is one reread too many."""
-    if call.applied:
+    if call.operates:
+        state.reads = []  # what is looked at in a world or an interface may have changed
+    elif call.applied:
         state.reads = [read for read in state.reads if call.target not in {0, read.target}]
     if call.kind != "read" or not call.target or call.failure is not None or not call.recorded:
         return

@@ -50,7 +50,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
 
 def _counts(call: Call) -> bool:
     """Tell whether the call's answer says something that it could also say to another question."""
-    if not call.answer or call.talks or call.outage or not call.action or call.failure:
+    if not call.answer or call.talks or call.outage or not call.action or call.failure or call.applied:
         return False
     if call.kind == "interact":
         return call.recorded and not call.scrolls  # whatever is pressed, the page stays

@@ -46,17 +46,24 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     group = limits.same_failure
     if row.calls == state.calls and row.calls >= group.warn > count:
         count = row.calls  # nothing has worked since the session began
-    if level := level_of(count, group.warn, group.terminate):
+    level = level_of(count, group.warn, group.terminate)
+    limit, what = f"{NAME}.{level}", _what(row, kinds)
+    if level is None:
+        among = [seen for seen in state.recent[-group.window :] if seen.failure and seen.failure.kind == kind]
+        if len(among) >= group.window_warn:
+            level, limit, count = "warn", f"{NAME}.window_warn", len(among)
+            what = f"{count} of the last {group.window} calls failed for one reason"
+    if level:
         yield Finding(
             detector=NAME,
             level=level,
             fingerprint=digest(NAME, min(kinds)),
             members=(*kinds, *row.actions),
             count=count,
-            limit=f"{NAME}.{level}",
-            value=group.terminate if level == "terminate" else group.warn,
+            limit=limit,
+            value=limits.value(limit),
             mark=row.mark,
-            what=_what(row, kinds),
+            what=what,
             calls=(call.text,),
             failure=failure,
             weak=failure.from_text,

@@ -123,9 +123,16 @@ class _Reader:
         if self.here_line < end:
             line = self.text.find("\n", end)
             self.here_line = self.here_end = line if line >= 0 else len(self.text)
-        last = re.compile(rf"\n[ \t]*{re.escape(until)}(?=[ \t\r]*(?:\n|\Z))").search(self.text, self.here_end)
-        self.given = self.text[self.here_end : last.start() if last else len(self.text)]
-        self.here_end = last.end() if last else len(self.text)
+        begin = end = self.here_end
+        while end < len(self.text):
+            line = end + 1
+            following = self.text.find("\n", line)
+            following = following if following >= 0 else len(self.text)
+            if self.text[line:following].strip(" \t\r") == until:
+                self.given, self.here_end = self.text[begin:end], following
+                return
+            end = following
+        self.given, self.here_end = self.text[begin:], len(self.text)
 
     def _open(self, opening: str, *, joins: bool) -> None:
         """Begin a subshell, or a command whose output becomes part of a word of the one that waits outside."""

@@ -128,7 +128,7 @@ def command_of(arguments: Any) -> str:
     if isinstance(arguments, str):
         return arguments
     if isinstance(arguments, dict):
-        for key in ("command", "cmd", "code", "script", "input"):
+        for key in ("command", "cmd", "code", "script", "input", "function", "expression"):
             value = arguments.get(key)
             if isinstance(value, str):
                 return value

@@ -78,7 +78,7 @@ class Wrappers:
                     break
             elif own_words > 0:
                 own_words -= 1
-            elif not _ASSIGNMENT.match(word):
+            else:
                 return words[at:]
         return ()
 

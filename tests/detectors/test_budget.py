@@ -124,7 +124,9 @@ def test_what_turns_and_attempts_consume_counts(play):
     assert budget(alerts) == [("notice", 0)]
 
 
-@pytest.mark.parametrize("event", [session_event(0, "user_message"), control(0, "resume"), session_event(0, "started")])
+@pytest.mark.parametrize(
+    "event", [session_event(200, "user_message"), control(200, "resume"), session_event(200, "started")]
+)
 def test_what_clears_counts_gives_no_money_back(play, event):
     """A session's budget is for all of it."""
     events = spending(10, "calls")

@@ -4,16 +4,10 @@ import json
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from detectors.canonical import canonical_arguments, digest, opened
 from schemas.values import MAX_DEPTH
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=20,
-)
+from tests.detectors.reading import json_values, reversed_keys
 
 
 @pytest.mark.parametrize(
@@ -22,7 +16,10 @@ json_values = st.recursive(
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         ({"n": 1}, {"n": 1.0}),
         ({"a": 1}, {"a": 1, "b": None}),
+        ({"a": {"b": None}}, {"a": {}}),
         ({"path": "src/"}, {"path": "src"}),
+        ({"paths": ["src/", "docs//"]}, {"paths": ["src", "docs"]}),
+        ({"n": -0.0}, {"n": 0}),
         ({"path": "  src  "}, {"path": "src"}),
         ({"deep": [{"x": 2.0}]}, {"deep": [{"x": 2}]}),
         ({"n": 2**70}, {"n": str(2**70)}),  # as the contract's reader gives it
@@ -45,6 +42,11 @@ def test_spellings_of_one_meaning_are_equal(one, other):
         ({"a": 2**70}, {"a": 2**70 + 1}),
         ({"a": "Src"}, {"a": "src"}),
         ({"path": "/"}, {"path": ""}),
+        ({"text": "one of src/"}, {"text": "one of src"}),
+        ({"a": [1, 2]}, {"a": [2, 1]}),
+        ({"a": 1}, {"A": 1}),
+        ({"a": 1.5}, {"a": 1}),
+        ([], {}),
         ({}, None),
     ],
 )
@@ -58,6 +60,13 @@ def test_label_arguments_are_left_out_at_the_top_only():
     labels = ("reason",)
     assert canonical_arguments({"a": 1, "reason": "x"}, labels) == canonical_arguments({"a": 1}, labels)
     assert canonical_arguments({"a": {"reason": "x"}}, labels) != canonical_arguments({"a": {}}, labels)
+
+
+def test_labels_are_the_content_where_they_are_all_there_is():
+    """A tool to think with has nothing but its thought: another thought is another call."""
+    labels = ("thought", "reason")
+    assert canonical_arguments({"thought": "one"}, labels) != canonical_arguments({"thought": "two"}, labels)
+    assert canonical_arguments("thought", labels) == canonical_arguments("thought")
 
 
 @pytest.mark.parametrize("depth", [64, 65, 254, 255, 1_000, 1_100, 5_000])
@@ -79,13 +88,7 @@ def test_any_json_has_a_canonical_form_that_json_can_read(value):
 @given(json_values)
 def test_order_of_keys_never_matters(value):
     """Reversing every object changes nothing."""
-
-    def reverse(item):
-        if isinstance(item, dict):
-            return {key: reverse(item[key]) for key in reversed(list(item))}
-        return [reverse(one) for one in item] if isinstance(item, list) else item
-
-    assert canonical_arguments(reverse(value)) == canonical_arguments(value)
+    assert canonical_arguments(reversed_keys(value)) == canonical_arguments(value)
 
 
 def test_digests_keep_their_parts_apart_and_fit_64_bits():

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from detectors import command_line
 from detectors.catalogue import Tools
 from detectors.command_line import changes_by_code
-from detectors.shell import READ_CHARS, parts_of
-from detectors.use import KINDS, Use
+from detectors.use import Use
 
 TOOLS = Tools()
 
@@ -55,6 +54,7 @@ SHOWS = {
     "nl -ba a.py | sed -n '100,150p'": "read a.py:100-150",
     "cat -n a.py | head -n 40": "read a.py:1-40",
     "cat a.py | sed -n '100,200p' | head -20": "read a.py:100-119",
+    "sed -n '1,5p' a.py | head -20": "read a.py:1-5",
     "awk 'NR>=10 && NR<=20' a.py": "read a.py:10-20",
     "awk 'NR==10,NR==20 {print}' a.py": "read a.py:10-20",
     "awk '{print $1}' a.txt | sort | uniq -c": "read a.txt",
@@ -230,7 +230,9 @@ RUNS = {
     'for f in *.py; do python "$f"; done': "run",
     "sleep 5; python a.py": "run",
     "unheard_of --option": "run",
-    "Please run the tests again": "run",
+    "Please test the module again": "run",
+    "perl -Ilib a.pl": "run",
+    "curl -sO http://x/a.tgz": "run+",
 }
 
 POLLS = {
@@ -363,45 +365,6 @@ def test_quotes_make_no_difference(line, quotes):
     """A word in quotes is the same word."""
     program, *words = line.split()
     assert use_of(" ".join((program, *map(quotes.format, words)))) == use_of(line)
-
-
-@given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
-def test_no_text_makes_it_fail(text):
-    """Whatever is sent to a shell gets a kind."""
-    assert use_of(text).kind in KINDS
-    assert TOOLS.use("bash", {"command": [text, text]}).kind in KINDS
-
-
-@given(
-    st.lists(st.sampled_from([*CHAINS, "'", '"', "|", "&&", "$(", ")", "<<E", "\n", "bash -c '", "; "]), max_size=20)
-)
-def test_no_syntax_makes_it_fail(pieces):
-    """Nor do pieces of commands and syntax in any order."""
-    assert use_of(" ".join(pieces)).kind in KINDS
-
-
-def test_only_the_beginning_is_read():
-    """What stands beyond the bound changes nothing, so that a line of any length costs the same."""
-    line = "ls " + "x" * READ_CHARS
-    assert use_of(line + "; rm y") == use_of(line)
-    assert use_of("ls " + "x" * (READ_CHARS - 20) + "; rm y").changes
-
-
-@pytest.mark.parametrize(
-    "piece", ["bash -c '", "bash -c ", "eval ", "$(", "sudo ", "timeout 1 ", "find -exec ", 'sh -c "\\']
-)
-def test_nesting_is_bounded(piece, monkeypatch):
-    """Shells in shells, a hundred deep, are split a few times and no more."""
-    split: list[str] = []
-
-    def counted(line):
-        split.append(line)
-        return parts_of(line)
-
-    monkeypatch.setattr(command_line, "parts_of", counted)
-    assert Tools().use("bash", {"command": piece * 100_000}).kind in KINDS
-    assert len(split) <= 4
-    assert sum(map(len, split)) <= 4 * READ_CHARS
 
 
 def test_a_script_with_many_commands():

@@ -8,11 +8,7 @@ from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS
 from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.outputs import Alert
 from schemas.testing import at, control, session_event, tool_call
-
-
-def other(n):
-    """A call that never comes again."""
-    return tool_call(n, tool="read", arguments={"path": f"file {n}"}, result=f"text {n}")
+from tests.detectors.traces import shell, work
 
 
 def found(alerts):
@@ -23,20 +19,20 @@ def found(alerts):
 @pytest.mark.parametrize(("quiet", "expected"), [(20, []), (21, [("recovered", 23)])])
 def test_recovered_comes_once_after_a_quiet_stretch(play, quiet, expected):
     """A warned loop not seen for more than twenty calls is broken, and that is said once."""
-    events = [*[tool_call(n) for n in range(3)], *[other(10 + n) for n in range(quiet)]]
+    events = [*[tool_call(n) for n in range(3)], *[work(10 + n) for n in range(quiet)]]
     assert found(play(events))[1:] == expected
-    assert found(play([*events, *[other(100 + n) for n in range(30)]]))[1:] == [("recovered", 23)]
+    assert found(play([*events, *[work(100 + n) for n in range(30)]]))[1:] == [("recovered", 23)]
 
 
 def test_a_terminated_loop_does_not_recover(play):
     """Who was told to stop and goes on healthy is the orchestrator's matter."""
-    events = [*[tool_call(n) for n in range(5)], *[other(10 + n) for n in range(40)]]
+    events = [*[tool_call(n) for n in range(5)], *[work(10 + n) for n in range(40)]]
     assert [alert.level for alert in play(events)] == ["warn", "terminate"]
 
 
 def test_a_loop_that_comes_back_after_recovery_is_warned_again(play):
     """It re-arms: the new warning has an id of its own and the same loop id."""
-    first = [*[tool_call(n) for n in range(3)], *[other(10 + n) for n in range(21)]]
+    first = [*[tool_call(n) for n in range(3)], *[work(10 + n) for n in range(21)]]
     alerts = play([*first, *[tool_call(50 + n) for n in range(3)]])
     assert [alert.level for alert in alerts] == ["warn", "recovered", "warn"]
     assert len({alert.alert_id for alert in alerts}) == 3
@@ -97,9 +93,9 @@ def test_a_new_loop_gets_its_own_warning(play):
 
 def test_the_next_warning_comes_at_a_multiple_of_the_count(play):
     """No nagging: 20, then 40, then 80; the factor is a limit."""
-    calls = [tool_call(n, result=UNSET, status=None) for n in range(80)]
-    assert [alert.count for alert in play(calls)] == [20, 40, 80]
-    assert [alert.count for alert in play(calls, {"decision.repeat_factor": 3})] == [20, 60]
+    calls = [shell(n, "./deploy.sh", UNSET, status=None) for n in range(80)]
+    for limits, counts in ({}, [20, 40, 80]), ({"decision.repeat_factor": 3}, [20, 60]):
+        assert [alert.count for alert in play(calls, limits) if alert.detector == "identical"] == counts
 
 
 def test_two_detectors_that_see_one_loop_make_one_alert(play):
@@ -175,11 +171,30 @@ def test_a_persons_decision_settles_the_loop(play, action):
 def test_an_alert_marked_as_false_silences_its_loop_only():
     """The person knows better; other loops are still noticed."""
     state, limits = SessionState(), Limits()
-    alerts = [alert for n in range(3) for alert in observe(state, tool_call(n), limits)]
+    alerts = [alert for n in range(3) for alert in observe(state, shell(n, "./sync.sh"), limits)]
     observe(state, control(4, "false_alarm", answers=alerts[0].alert_id), limits)
-    assert [alert for n in range(5, 40) for alert in observe(state, tool_call(n), limits)] == []
+    assert [alert for n in range(5, 40) for alert in observe(state, shell(n, "./sync.sh"), limits)] == []
     again = [tool_call(50 + n, arguments={"command": "pwd"}) for n in range(3)]
     assert [alert.level for event in again for alert in observe(state, event, limits)] == ["warn"]
+
+
+def test_an_alert_marked_as_false_stays_so_after_a_quiet_stretch():
+    """It was wrong for this session: also when the agent does something else for a while in between."""
+    state, limits = SessionState(), Limits()
+    alerts = [alert for n in range(3) for alert in observe(state, shell(n, "./sync.sh"), limits)]
+    observe(state, control(4, "false_alarm", answers=alerts[0].alert_id), limits)
+    later = [*[work(10 + n) for n in range(30)], *[shell(50 + n, "./sync.sh") for n in range(9)]]
+    assert [alert for event in later for alert in observe(state, event, limits)] == []
+
+
+def test_an_answer_to_an_alert_that_nobody_gave_silences_nothing(play):
+    """Nor does one without a word of which alert was wrong."""
+    events = [
+        *[tool_call(n) for n in range(3)],
+        control(3, "false_alarm", answers="x"),
+        control(3, "false_alarm", event_id="y"),
+    ]
+    assert found(play([*events, tool_call(4), tool_call(5)])) == [("warn", 2), ("terminate", 4)]
 
 
 @pytest.mark.parametrize(("answered", "more"), [(MAX_LOOP_ALERTS - 1, 0), (MAX_LOOP_ALERTS, 1)])
@@ -187,14 +202,17 @@ def test_any_of_the_latest_alerts_of_a_loop_may_be_marked(answered, more):
     """A person may answer an earlier warning than the last; only those beyond the bound are forgotten."""
     limits = limits_from([("test", {"identical.unrecorded_warn": 1, "decision.repeat_factor": 1.5})])
     state, n = SessionState(), 0
+
+    def deploy(n: int) -> list[Alert]:
+        found = observe(state, shell(n, "./deploy.sh", UNSET, status=None), limits)
+        return [alert for alert in found if alert.detector == "identical"]
+
     alerts: list[Alert] = []
     while len(alerts) <= answered:
-        alerts += observe(state, tool_call(n, result=UNSET, status=None), limits)
+        alerts += deploy(n)
         n += 1
     observe(state, control(n, "false_alarm", answers=alerts[0].alert_id), limits)
-    later = [
-        alert for k in range(n + 1, 3 * n) for alert in observe(state, tool_call(k, result=UNSET, status=None), limits)
-    ]
+    later = [alert for k in range(n + 1, 3 * n) for alert in deploy(k)]
     assert (len(later) > 0) is bool(more)
 
 

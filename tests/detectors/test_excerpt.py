@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.excerpt import call_excerpt, excerpt, redact
+from detectors.excerpt import call_excerpt, cut, excerpt, redact
+from tests.detectors.reading import json_values
 
 SECRETS = [
     "password=hunter2hunter2",
@@ -87,6 +88,24 @@ def test_excerpts_are_one_line_within_their_limit(text, limit):
     line = excerpt(text, limit)
     assert len(line) <= limit
     assert line.isprintable() or not any(ord(char) < 32 for char in line)
+
+
+@given(json_values | st.fixed_dictionaries({"password": json_values, "body": json_values.map(json.dumps)}))
+def test_any_call_has_an_excerpt_within_its_limit(arguments):
+    """Whatever an agent sends, its excerpt is one bounded line that gives no password away."""
+    line = call_excerpt("login", arguments, 80)
+    assert line.startswith("login(")
+    assert len(line) <= len("login()") + 80
+    assert not any(ord(char) < 32 for char in line)
+    if isinstance(arguments, dict) and "password" in arguments:
+        assert "password=[redacted]" in line
+
+
+def test_a_cut_never_falls_inside_a_character():
+    """What is kept in the state is bounded in bytes, and stays text."""
+    assert cut("ééé", 3) == "é"
+    assert cut("abc", 3) == "abc"
+    assert cut("a\ud800b", 9) == "a?b"
 
 
 def test_calls_read_like_calls():

@@ -31,6 +31,11 @@ REFUSED = [
     "src/basket.py is unchanged",
     {"success": False, "reason": "anchor is gone"},
     {"error": "anchor is gone"},
+    # Words of acceptance, denied
+    "No changes have been made.",
+    "Nothing was changed in src/basket.py",
+    "src/basket.py was not updated",
+    "The replacement could not be applied",
     # Refusals in words of their own
     "Found 4 occurrences of the text but expected 1",
     "Multiple matches for the search text, add more context",

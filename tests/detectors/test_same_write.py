@@ -117,6 +117,12 @@ def test_the_window_is_a_setting(play, window, count):
     assert len(found(play(events, {"same_write.window": window}))) == count
 
 
+@pytest.mark.parametrize(("positions", "count"), [({0, 3, 6}, 0), ({0, 3, 6, 9}, 1)])
+def test_how_many_within_the_window_is_a_setting(play, positions, count):
+    """Four instead of five, from both sides."""
+    assert len(found(play(at_positions(append, positions), {"same_write.window_warn": 4}))) == count
+
+
 def test_the_window_never_terminates(play):
     """Twelve appends, each with another look between, are warned about only."""
     events = at_positions(append, set(range(0, 24, 2)))

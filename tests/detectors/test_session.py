@@ -1,12 +1,14 @@
 """Events that repeat, come late or in two parts count once; accounts and modes are kept."""
 
+import msgspec
 import pytest
 from msgspec import UNSET
 
-from detectors import Limits, SessionState, observe
-from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS
+from detectors import Limits, SessionState, decode_state, encode_state, observe
+from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS, MAX_SEEN_IDS
 from schemas.common import Usage
 from schemas.testing import at, control, session_event, tool_call
+from tests.detectors.traces import shell
 
 
 def play_into(state, events):
@@ -65,7 +67,7 @@ def test_a_hook_and_a_span_for_one_call_count_once():
 def test_agents_that_use_ids_again_are_still_watched(ids):
     """Positions within a response, or one id for all, hide no loop: a few records later ids are not believed."""
     state = SessionState()
-    commands = ["ls", "pwd"][: len(ids)]
+    commands = ["./sync.sh", "./convert.sh"][: len(ids)]
     events = [tool_call(n, call_id=ids[n % len(ids)], arguments={"command": commands[n % len(ids)]}) for n in range(30)]
     assert [alert.level for alert in play_into(state, events)] == ["warn", "terminate"]
     assert state.duplicates <= 4
@@ -113,15 +115,44 @@ def test_few_records_are_of_one_call(records, calls):
     assert state.calls == calls
 
 
-@pytest.mark.parametrize(("others", "calls"), [(MAX_SEEN_CALLS - 1, 0), (MAX_SEEN_CALLS, 1)])
-def test_call_ids_are_remembered_up_to_the_bound(others, calls):
-    """As many calls as remembered may lie between, one more is forgotten."""
+@pytest.mark.parametrize(
+    ("call_id", "others", "calls"),
+    [
+        ("c", MAX_SEEN_CALLS - 1, 0),
+        ("c", MAX_SEEN_CALLS, 1),
+        ("toolu_01AbCdEfGhIjKlMn", MAX_SEEN_CALLS, 0),
+        ("toolu_01AbCdEfGhIjKlMn", MAX_SEEN_IDS - 1, 0),
+        ("toolu_01AbCdEfGhIjKlMn", MAX_SEEN_IDS, 1),
+    ],
+)
+def test_call_ids_are_remembered_up_to_the_bound(call_id, others, calls):
+    """As many calls as remembered may lie between, one more is forgotten; unique ids are remembered for longer."""
     state = SessionState()
-    noise = [tool_call(1 + n, call_id=f"id-{n:020d}", arguments={"command": f"c{n}"}) for n in range(others)]
-    play_into(state, [tool_call(0, call_id="x1" * 10), *noise])
+    noise = [tool_call(1 + n, call_id=f"{call_id}{n}", arguments={"command": f"./c{n}"}) for n in range(others)]
+    play_into(state, [tool_call(0, call_id=call_id), *noise])
     before = state.calls
-    play_into(state, [tool_call(90, call_id="x1" * 10)])
+    assert before == others + 1
+    play_into(state, [tool_call(1_000, call_id=call_id, occurred_at=at(9))])
     assert state.calls == before + calls
+
+
+@pytest.mark.parametrize("calls", [40, 255])
+def test_copies_of_old_calls_in_a_compacted_transcript_count_nothing(calls):
+    """A whole history comes again, with new event ids and times and the provider's old ids: no call, no loop."""
+    state = SessionState()
+    history = [tool_call(n, call_id=f"toolu_{n:022d}", arguments={"command": f"make t{n % 6}"}) for n in range(calls)]
+    play_into(state, history)
+    before = encode_state(state)
+    copies = [
+        msgspec.structs.replace(call, event_id=f"copy-{n}", occurred_at=at(calls + n)) for n, call in enumerate(history)
+    ]
+    assert play_into(state, copies) == []
+    assert (state.calls, state.duplicates) == (calls, calls)
+    again = decode_state(before)
+    for field in ("recent", "streak", "cycles", "areas", "stretch", "looks", "loops", "tokens", "known", "reads"):
+        assert getattr(state, field) == getattr(again, field)
+    fresh = [tool_call(900 + n, call_id=f"toolu_new{n:019d}", occurred_at=at(900 + n)) for n in range(3)]
+    assert [alert.detector for alert in play_into(state, fresh)] == ["identical"]
 
 
 @pytest.mark.parametrize("kind", ["user_message", "started"])
@@ -129,7 +160,7 @@ def test_call_ids_are_remembered_up_to_the_bound(others, calls):
 def test_a_message_dated_ahead_blinds_nobody(kind, ahead_s):
     """What clears takes effect when calls reach its time; until then they count."""
     state = SessionState()
-    events = [session_event(0, kind, occurred_at=at(ahead_s)), *[tool_call(n) for n in range(40)]]
+    events = [session_event(0, kind, occurred_at=at(ahead_s)), *[shell(n, "./sync.sh") for n in range(40)]]
     assert [alert.level for alert in play_into(state, events)] == ["warn", "terminate"]
 
 

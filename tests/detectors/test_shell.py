@@ -91,6 +91,11 @@ def test_pipes_are_told_from_other_chains():
     assert [part.piped for part in parts_of("a | b && c || d |& e; f")] == [False, True, False, False, True, False]
 
 
+def test_a_long_line_is_read_in_part():
+    """What shows what a line does stands at its beginning."""
+    assert parts_of("a" * 10_000) == [Part(("a" * 4_000,))]
+
+
 @given(st.text())
 def test_no_text_makes_it_fail(text):
     """Whatever is sent to a shell is split into something."""

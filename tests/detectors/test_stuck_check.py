@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from detectors import Limits, SessionState, observe
+from detectors import SessionState, limits_from, observe
 from detectors.state import MAX_CHECKS
 from schemas.common import ErrorInfo
 from schemas.testing import at, session_event, tool_call
@@ -269,7 +269,7 @@ def test_tuning_one_parameter_after_the_other_is_healthy(play):
 def test_only_the_latest_run_of_equal_failing_answers_counts(results):
     """Warned about exactly when five equal failing answers stand in a row, whatever came before."""
     stuck = any(results[k] != GREEN and results[k : k + 5] == [results[k]] * 5 for k in range(len(results)))
-    limits = Limits()
+    limits = limits_from([("test", {"error_streak": {"warn": 900, "terminate": 900}})])
     state = SessionState()
     alerts = [alert for event in after_edits(results) for alert in observe(state, event, limits)]
     assert bool(found(alerts)) is stuck

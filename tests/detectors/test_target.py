@@ -144,3 +144,10 @@ def test_no_arguments_make_it_fail(name, arguments):
 def test_much_is_not_read(arguments):
     """Of very many or very long arguments the first few and their beginnings are enough."""
     assert len(TOOLS.use("read_file", arguments).target) <= 400
+
+
+def test_the_first_arguments_are_read():
+    """A target among the first arguments of a call counts, one behind dozens of others does not."""
+    others = {f"key {number}": "" for number in range(100)}
+    assert TOOLS.use("read_file", {"path": "a.py", **others}).target == "a.py"
+    assert TOOLS.use("read_file", {**others, "path": "a.py"}).target == ""
