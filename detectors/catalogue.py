@@ -38,7 +38,7 @@ _FIXED = frozenset({"plan", "talk"})  # whatever their arguments say
 _FENCE = re.compile(r"```(\w*)\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _FENCED_SHELLS = frozenset({"", "bash", "console", "sh", "shell", "zsh"})
 _CELL_COMMAND = re.compile(r"\s*(?:%%(?:bash|sh|shell)\b|[!%](?=\w))")
-_ONE_CALL = re.compile(r"\s*([a-z]+_[a-z_]+)\([^\n]*\)\s*\Z")  # of a tool, and not of `open`
+_ONE_CALL = re.compile(r"\s*([a-z]+_[a-z_]+)\((?:[^\n]*\)\s*\Z|\s*\n)")  # of a tool, and not of `open`
 _WORDS = re.compile(r"\s*(?:-|[\w./~-]+\.\w+(?:\s|\Z))[^\n]*\Z")
 _ACTION_CHARS = 80
 _ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+(?:[ _-][a-z]+){0,3})\d*(?=[\s(\[:]|\Z)", re.IGNORECASE)

@@ -66,10 +66,12 @@ _FAILED_END = re.compile(
 )
 _NO_LAST_LINE = re.compile(r"[^\n]{0,60}[$#>] ?\Z|\s*</?\w+>\s*\Z|\s*\Z")  # a prompt, a tag, blanks
 _REFUSES = re.compile(
-    r"""(?ix)\b(?:not(?!\ produce)|no(?!\ output)|cannot|can't|(?:could|did|does|was|is)n't|unable|invalid
+    r"""(?ix)\b(?:not(?!\ produce)|no(?!\ (?:output|errors?|issues?|problems?|warnings?)\b)
+      |cannot|can't|(?:could|did|does|was|is)n't|unable|invalid
       |fail(?:ed|s|ure)?|errors?|missing|must
       |refused|denied|rejected|illegal|incorrect|wrong|unexpected|unchanged|(?<!you\ see\ )nothing
-      |unknown\ (?:\w+\ )?(?:command|tool|action|argument|option|parameter|function|name|id|key|host|type|verb)|unsupported|is\ empty
+      |unknown\ (?:\w+\ )?(?:command|tool|action|argument|option|parameter|function|name|id|key|host|type|verb)
+      |unsupported|is\ empty
       |too\ (?:long|large|many|much|big))\b"""
 )
 _ACCEPTS = re.compile(
@@ -162,9 +164,13 @@ def read_failure(call: ToolCall, use: Use) -> Failure | None:
 
 
 def complains(result: str) -> bool:
-    """Tell whether a short answer, or the first lines of a longer one, says no rather than yes."""
+    """Tell whether a short answer, or the first lines of a longer one, says no before it says yes."""
     head = result[:_REFUSAL_CHARS]
-    return _REFUSES.search(head) is not None and _ACCEPTS.search(head) is None
+    refused = _REFUSES.search(head)
+    if refused is None:
+        return False
+    accepted = _ACCEPTS.search(head)
+    return accepted is None or refused.start() < accepted.start()
 
 
 def _reads_as_failure(result: str, status: str | None, use: Use) -> bool:

@@ -13,6 +13,8 @@ from schemas.outputs import Alert
 from schemas.testing import at, control, session_event, tool_call
 from tests.detectors.traces import click, edit, numbered, page, shell, think, view
 
+MOST_CALLS = 70
+
 MOVES: tuple[Callable[[int], ToolCall], ...] = (
     lambda v: shell(0, f"./tool {v}", "as before"),
     lambda v: shell(0, f"make part_{v}", "x", error=ErrorInfo(code=2, message=f"Error: rule {v % 2} is missing here")),
@@ -49,11 +51,13 @@ _spent = st.none() | st.builds(Usage, input_tokens=st.integers(0, 10**6), cost_u
 
 
 def _laid_out(blocks: Sequence[Any]) -> list[ToolCall]:
-    return numbered(move(variant) for moves, times in blocks for _ in range(times) for move, variant in moves)[:120]
+    return numbered(move(variant) for moves, times in blocks for _ in range(times) for move, variant in moves)[
+        :MOST_CALLS
+    ]
 
 
 sessions = st.lists(_blocks, min_size=1, max_size=6).map(_laid_out)
-"""Calls of one session, a second apart, up to 120 of them."""
+"""Calls of one session, a second apart."""
 
 
 @st.composite
@@ -78,7 +82,7 @@ WORDS = (*CLEARING, "turn", "ended", "force", "explore", "implement")
 
 def words(kinds: Sequence[str], most: int) -> st.SearchStrategy[list[SessionInput]]:
     """Return some events of other topics than the calls', half a second after a call each, by time."""
-    drawn = st.lists(st.tuples(st.integers(0, 119), st.sampled_from(kinds)), max_size=most)
+    drawn = st.lists(st.tuples(st.integers(0, MOST_CALLS), st.sampled_from(kinds)), max_size=most)
     return drawn.map(lambda said: [_word(kind, second, n) for n, (second, kind) in enumerate(sorted(said))])
 
 

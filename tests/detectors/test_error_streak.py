@@ -7,9 +7,8 @@ from detectors.state import MAX_AREAS, MAX_FAILING_CALLS
 from schemas.common import ErrorInfo
 from schemas.testing import tool_call
 
-# Failures in a row and equal answers of a check are the matter of other detectors, which often see the same loop.
-FAR = {"warn": 900, "terminate": 900}
-ALONE = {"same_failure": FAR, "stuck_check": FAR, "same_answer.warn": 12, "same_answer.terminate": 12}
+# Equal failing answers of one check are the matter of another detector, which sees the same loop.
+ALONE = {"stuck_check": {"warn": 900, "terminate": 900}}
 
 
 def fail(n, message, command="go test ./...", **fields):
@@ -18,9 +17,30 @@ def fail(n, message, command="go test ./...", **fields):
     return tool_call(n, arguments={"command": command}, result=message, status="error", **{"error": error, **fields})
 
 
+def apart(count, make, first=0):
+    """So many calls of ``make(k, n)``, the k-th at n = ``first`` + 2k, each before a look at something new.
+
+    Failures with nothing between are the matter of another detector as well.
+    """
+    events = []
+    for k in range(count):
+        n = first + 2 * k
+        look = tool_call(n + 1, tool="read", arguments={"path": f"f{n}"}, result=f"text of part {n}")
+        events += [make(k, n), look]
+    return events
+
+
 def edit(n):
     """An accepted edit."""
     return tool_call(n, tool="edit", arguments={"path": "a.go", "new": f"version {n}"}, result="ok")
+
+
+SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu")
+
+
+def another(n):
+    """A failure that was not there before."""
+    return f"undefined: {SYLLABLES[n % 10]}{SYLLABLES[n // 10]}{SYLLABLES[n * 7 % 10]}Handler"
 
 
 KINDS = ("undefined: parseConfig", "cannot use cfg as Config value", "missing return at end of function")
@@ -41,11 +61,12 @@ def found(alerts):
 
 def test_failures_that_come_back_in_turn_are_one_pattern(play):
     """A, B, C, A with nothing edited: new kinds add a half, returning ones add one; 8 warns, 15 terminates."""
-    events = [fail(n, f"{KINDS[n % 3]}, line {n}") for n in range(17)]
-    assert found(play(events[:8], ALONE)) == []
-    assert found(play(events[:9], ALONE)) == [("warn", "error_streak.warn", 8)]
-    assert found(play(events[:15], ALONE)) == [("warn", "error_streak.warn", 8)]
-    assert found(play(events, ALONE)) == [("warn", "error_streak.warn", 8), ("terminate", "error_streak.terminate", 15)]
+    events = apart(17, lambda k, n: fail(n, f"{KINDS[k % 3]}, line {n}"))
+    warn, end = ("warn", "error_streak.warn", 16), ("terminate", "error_streak.terminate", 30)
+    assert found(play(events[:16])) == []
+    assert found(play(events[:17])) == [warn]
+    assert found(play(events[:30])) == [warn]
+    assert found(play(events)) == [warn, end]
 
 
 @pytest.mark.parametrize(("count", "levels"), [(2, []), (3, ["warn"]), (4, ["warn"]), (5, ["warn", "terminate"])])
@@ -66,9 +87,7 @@ def test_set_limits_are_the_ones_that_count(play, count, levels):
 )
 def test_set_limits_of_equal_and_of_forbidden_calls_are_the_ones_that_count(play, limits, make):
     """Four and six, from both sides, a look at something new between each two."""
-    events = []
-    for n in range(6):
-        events += [make(2 * n), tool_call(2 * n + 1, tool="read", arguments={"path": f"f{n}"}, result=f"text {n}")]
+    events = apart(6, lambda _, n: make(n))
     changed = {**ALONE, "error_streak": limits}
     assert found(play(events[:6], changed)) == []
     assert [level for level, _, _ in found(play(events[:10], changed))] == ["warn"]
@@ -103,16 +122,15 @@ def test_the_same_failure_after_each_edit_counts_in_full(play):
 
 def test_changed_arguments_add_a_half(play):
     """Fourteen changed runs with the one failure count 7.5, fifteen count 8."""
-    events = [fail(n, KINDS[0], command=f"go test ./pkg{n}") for n in range(15)]
-    assert play(events[:14], ALONE) == []
-    (alert,) = play(events, ALONE)
-    assert (alert.count, found([alert])) == (8.0, [("warn", "error_streak.warn", 14)])
+    events = apart(15, lambda k, n: fail(n, KINDS[0], command=f"go test ./pkg{k}"))
+    assert play(events[:28]) == []
+    (alert,) = play(events)
+    assert (alert.count, found([alert])) == (8.0, [("warn", "error_streak.warn", 28)])
 
 
 def test_always_another_failure_is_the_slowest_to_count(play):
     """New failures are movement: fourteen of them do not warn."""
-    words = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november"
-    assert play([fail(n, f"undefined symbol {word}{word}") for n, word in enumerate(words.split())], ALONE) == []
+    assert play(apart(14, lambda k, n: fail(n, another(k)))) == []
 
 
 def test_a_success_of_the_same_program_clears(play):
@@ -139,13 +157,8 @@ def test_tools_that_do_not_execute_have_no_streak(play):
 
 def test_same_call_with_the_same_failure_has_its_own_limits(play):
     """Three times warns, five terminates, whatever was read in between."""
-    events = []
-    for n in range(5):
-        events += [
-            fail(2 * n, f"{KINDS[0]} at line {n}"),
-            tool_call(2 * n + 1, tool="read", arguments={"path": f"f{n}"}),
-        ]
-    assert found(play(events[:3])) == []
+    events = apart(5, lambda k, n: fail(n, f"{KINDS[0]} at line {k}"))
+    assert found(play(events[:4])) == []
     assert found(play(events[:5])) == [("warn", "error_streak.same_call_warn", 4)]
     assert found(play(events[:8])) == [("warn", "error_streak.same_call_warn", 4)]
     assert [alert.level for alert in play(events)] == ["warn", "terminate"]
@@ -206,8 +219,8 @@ def test_an_outage_that_is_flagged_as_a_failure_does_not_terminate(play):
 
 def test_a_check_that_speaks_of_an_outage_has_found_something(play):
     """A test that fails because a status was 500 fails."""
-    events = [fail(n, "E  assert status 500 == 200", command=f"pytest tests/t{n}") for n in range(15)]
-    assert [alert.level for alert in play(events, ALONE)] == ["warn"]
+    events = apart(15, lambda k, n: fail(n, "E  assert status 500 == 200", command=f"pytest tests/t{k}"))
+    assert [alert.level for alert in play(events)] == ["warn"]
 
 
 @pytest.mark.parametrize(
@@ -253,9 +266,10 @@ def test_what_is_shown_of_errors_is_content(play, command):
 def test_a_run_that_ends_in_an_error_failed_whatever_its_flag(play):
     """Flags often say no more than that the tool itself ran: the text tells, as weaker evidence."""
     text = "Traceback (most recent call last):\n  File x\nValueError: bad magic number"
-    events = [tool_call(n, arguments={"command": f"python part{n}.py"}, result=text, status="ok") for n in range(15)]
-    alerts = play(events, ALONE)
-    assert found(alerts) == [("warn", "error_streak.warn", 14)]
+    command = "python part{}.py"
+    events = apart(15, lambda k, n: tool_call(n, arguments={"command": command.format(k)}, result=text, status="ok"))
+    alerts = play(events)
+    assert found(alerts) == [("warn", "error_streak.warn", 28)]
     assert alerts[0].evidence.weak
 
 
@@ -263,29 +277,25 @@ def test_a_run_that_ends_in_an_error_failed_whatever_its_flag(play):
 def test_polls_that_fail_the_same_way_have_three_times_the_limits(play, count, levels):
     """What is waited for may not be there yet."""
     gone = ErrorInfo(message="the job has not been scheduled so far")
-    events = []
-    for n in range(count):
-        events += [
-            tool_call(2 * n, "check_status", {"job": 7}, gone.message, error=gone),
-            tool_call(2 * n + 1, "read", {"path": f"part {n}"}, f"text of part {n}"),
-        ]
+    events = apart(count, lambda _, n: tool_call(n, "check_status", {"job": 7}, gone.message, error=gone))
     assert [level for level, limit, _ in found(play(events)) if "same_call" in limit] == levels
 
 
 @pytest.mark.parametrize(("others", "count"), [(MAX_AREAS - 1, 1), (MAX_AREAS, 0)])
 def test_programs_remembered_are_bounded(play, others, count):
     """Failures of as many programs as there is room for do not push one out, one more does."""
-    noise = [fail(200 + n, KINDS[1], command=f"prog{n} run") for n in range(others)]
+    noise = apart(others, lambda k, n: fail(n, f"{KINDS[1]} ({k})", command=f"prog{k} run"), first=200)
     events = [*moles(14), *noise, fail(300, KINDS[2])]
-    assert len(play(events, ALONE)) == count
+    assert len(play(events)) == count
 
 
 @pytest.mark.parametrize(("others", "count"), [(MAX_FAILING_CALLS - 1, 1), (MAX_FAILING_CALLS, 0)])
 def test_failing_calls_remembered_are_bounded(play, others, count):
     """The same holds for calls that failed."""
-    noise = [fail(10 + n, KINDS[1], tool="ledger", command=f"entry {n}") for n in range(others)]
+    noise = apart(others, lambda k, n: fail(n, KINDS[1], tool="ledger", command=f"entry {k}"), first=10)
     again = [fail(n, KINDS[0], tool="ledger", command="entry x") for n in range(2)]
-    assert len(play([*again, *noise, fail(50, KINDS[0], tool="ledger", command="entry x")], ALONE)) == count
+    limits = {"error_streak.same_call_within": 30}
+    assert len(play([*again, *noise, fail(50, KINDS[0], tool="ledger", command="entry x")], limits)) == count
 
 
 # CycleDetector's two halves: one call unchanged, and one area with ever other changes
@@ -312,14 +322,6 @@ def rounds(count, error, *, flagged=True, one_tool=False):
         build = {"command": "go build ./..."}
         events += [look, patch, tool_call(3 * n + 2, "bash", build, text, status=status, error=failed)]
     return events
-
-
-SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu")
-
-
-def another(n):
-    """A failure that was not there before."""
-    return f"undefined: {SYLLABLES[n % 10]}{SYLLABLES[n // 10]}{SYLLABLES[n * 7 % 10]}Handler"
 
 
 @pytest.mark.parametrize("message", ["", "undefined: parseConfig"])

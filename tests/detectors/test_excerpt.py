@@ -90,15 +90,15 @@ def test_excerpts_are_one_line_within_their_limit(text, limit):
     assert line.isprintable() or not any(ord(char) < 32 for char in line)
 
 
-@given(json_values | st.fixed_dictionaries({"password": json_values, "body": json_values.map(json.dumps)}))
-def test_any_call_has_an_excerpt_within_its_limit(arguments):
+@given(json_values, json_values.map(json.dumps))
+def test_any_call_has_an_excerpt_within_its_limit(value, body):
     """Whatever an agent sends, its excerpt is one bounded line that gives no password away."""
-    line = call_excerpt("login", arguments, 80)
-    assert line.startswith("login(")
-    assert len(line) <= len("login()") + 80
-    assert not any(ord(char) < 32 for char in line)
-    if isinstance(arguments, dict) and "password" in arguments:
-        assert "password=[redacted]" in line
+    for arguments in (value, {"password": "hunter2hunter2", "more": value, "body": body}):
+        line = call_excerpt("login", arguments, 80)
+        assert line.startswith("login(")
+        assert len(line) <= len("login()") + 80
+        assert not any(ord(char) < 32 for char in line)
+        assert "hunter2" not in line
 
 
 def test_a_cut_never_falls_inside_a_character():

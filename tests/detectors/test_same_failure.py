@@ -122,11 +122,47 @@ def test_the_tool_does_not_matter(play):
 
 
 def test_a_success_clears(play):
-    """Four refusals, one call that works, four more: two stumbles, no loop."""
+    """Four refusals, calls that work, four more: two stumbles, no row."""
     four = [post(n) for n in range(1, 5)]
-    again = [post(n) for n in range(6, 10)]
-    assert found(play([works(0), *four, works(5), *again])) == []
-    assert found(play([works(0), *four, works(5), *again, post(10)])) == [("warn", "same_failure.warn", 10)]
+    worked = [works(n) for n in range(5, 9)]
+    again = [post(n) for n in range(9, 13)]
+    assert found(play([works(0), *four, *worked, *again])) == []
+    assert found(play([works(0), *four, *worked, *again, post(13)])) == [("warn", "same_failure.warn", 13)]
+
+
+def mixed(pattern):
+    """One call a letter: ``-`` is refused, ``+`` works."""
+    return [works(n) if letter == "+" else post(n) for n, letter in enumerate(pattern)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("+--+--+--", []),
+        ("+---+---", []),
+        ("+---+----", [("warn", "same_failure.window_warn", 8)]),
+        ("+---+---+-", [("warn", "same_failure.window_warn", 9)]),
+    ],
+    ids=["six of nine", "six of eight", "seven of nine", "seven of ten"],
+)
+def test_a_success_now_and_then_does_not_excuse_seven_of_the_last_ten(play, pattern, expected):
+    """A guess among many that is right is no progress."""
+    assert found(play(mixed(pattern))) == expected
+
+
+@pytest.mark.parametrize(("limits", "count"), [((4, 6), 1), ((4, 5), 0), ((5, 6), 0)])
+def test_the_window_is_a_setting(play, limits, count):
+    """Four of six, each from both sides."""
+    window_warn, window = limits
+    events = mixed("++-+-+--"[1:])
+    assert len(found(play(events, {"same_failure": {"window_warn": window_warn, "window": window}}))) == count
+
+
+def test_the_window_never_terminates_and_says_since_when(play):
+    """A tool that works now and then stops nobody; the alert speaks of all the calls that failed, not of the last."""
+    alerts = play(mixed("+---" * 12))
+    assert [(level, limit) for level, limit, _ in found(alerts)] == [("warn", "same_failure.window_warn")]
+    assert (alerts[0].count, alerts[0].first_seen) == (7, at(1))
 
 
 @pytest.mark.parametrize(
@@ -351,16 +387,17 @@ def test_setting_up_a_program_with_ever_other_errors_is_healthy(play):
     assert found(play(events)) == []
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=8))
-def test_rows_shorter_than_the_limit_are_never_a_loop(lengths):
-    """However many rows of up to four failures of one kind there are, a success between them clears each."""
-    events, n = [], 0
-    for length in lengths:
-        events += [works(n), *(post(n + k) for k in range(1, length + 1))]
-        n += length + 1
+@settings(max_examples=100, deadline=None)
+@given(st.text("+-", max_size=25))
+def test_five_in_a_row_and_seven_of_ten_are_all_there_is(pattern):
+    """With one reason and ever other arguments, a session is a loop exactly then."""
+    pattern = f"+{pattern}"
+    ends = range(1, len(pattern) + 1)
+    due = any(pattern[:end].endswith("-----") for end in ends) or any(
+        pattern[end - 1] == "-" and pattern[max(0, end - 10) : end].count("-") >= 7 for end in ends
+    )
     state = SessionState()
-    assert found(alert for event in events for alert in observe(state, event, Limits())) == []
+    assert bool(found(alert for event in mixed(pattern) for alert in observe(state, event, Limits()))) is due
 
 
 @settings(max_examples=60, deadline=None)
