@@ -114,6 +114,13 @@ def _is_corroborated(
     )
 
 
+def _is_same(loop: Loop, finding: Finding, call: Call) -> bool:
+    """Tell whether a finding speaks of a loop that was seen lately: more than half of one's members are the other's."""
+    known, members = set(loop.members), set(finding.members)
+    lately = call.seq - loop.last_seq <= len(known | members)
+    return lately and 2 * len(known & members) > min(len(known), len(members))
+
+
 def _due(loop: Loop, finding: Finding, *, corroborated: bool) -> Level | None:
     """Return the level to alert now, None when everything was said."""
     if loop.level >= TERMINATED:

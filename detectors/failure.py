@@ -84,6 +84,9 @@ _TELLING_LINE = re.compile(
     r"(?i)\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|undefined|unresolved|denied|not found"
     r"|no such|invalid|unexpected|expected|refused|missing|unknown)\b"
 )
+_SAID = re.compile(  # the message in a structured answer, whose quotation marks would mask it
+    r"""^\s*\{[\s\S]*?["'](?:error|err|message|detail|reason|error_message|msg)["']\s*:\s*["']([^"'{}]{8,})"""
+)
 _EXCEPTION_LINE = re.compile(r"^(?:E\s+)?(?:\w+\.)*\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?:: .*)?$")
 _OUTAGE = r"""(?:
     (?:http(?:/[\d.]+)?|status(?:[\s_-]?code)?|code|error)\W{0,4}(?:429|50[0234])\b
@@ -228,6 +231,8 @@ def _template(message: str, arguments: Any) -> str:
     lines = [line.strip()[:_LINE_CHARS] for line in bounded(message).splitlines() if line.strip()]
     if not lines:
         return ""
+    if said := _SAID.search(lines[0]):
+        return mask_failure(said.group(1), arguments)
     exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)]
     telling = exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(line)), lines[0])
     return mask_failure(telling, arguments)

@@ -20,6 +20,7 @@ MAX_PERIOD_CALLS = 8
 MAX_WINDOW_CALLS = 12
 MAX_EDITS = 12  # latest edits that are remembered
 MAX_SEARCHES = 10  # latest searches
+MAX_SPANS = 16  # latest ranges of lines read of one file
 
 
 class InvalidLimits(ValueError):
@@ -120,8 +121,8 @@ class SameFailureLimits(_Section, frozen=True, kw_only=True):
 class SameWriteLimits(_Section, frozen=True, kw_only=True):
     """One and the same edit, accepted each time or failing each time."""
 
-    warn: Positive = 3
-    terminate: Positive = 6
+    warn: Annotated[int, Meta(ge=1, le=MAX_EDITS)] = 3
+    terminate: Annotated[int, Meta(ge=1, le=MAX_EDITS)] = 6
     window: Annotated[int, Meta(ge=2, le=MAX_EDITS)] = MAX_EDITS
     window_warn: Positive = 5
 
@@ -166,8 +167,8 @@ class SameAnswerLimits(_Section, frozen=True, kw_only=True):
 class RereadsLimits(_Section, frozen=True, kw_only=True):
     """Reads of one file in which under a tenth is new (analysis-loop guide: 3)."""
 
-    notice: Positive = 3
-    warn: Positive = 6
+    notice: Annotated[int, Meta(ge=1, le=MAX_SPANS)] = 3
+    warn: Annotated[int, Meta(ge=1, le=MAX_SPANS)] = 6
     new_share: Annotated[float, Meta(ge=0, lt=1)] = 0.1
     within: Positive = 20  # calls; a reread after more of them counts anew
 

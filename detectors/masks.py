@@ -61,7 +61,7 @@ _VOLATILE = (
 )
 _DETAIL = re.compile(
     r"""'[^'\n]{0,200}'|"[^"\n]{0,200}"|`[^`\n]{0,200}`"""
-    r"""|(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.~-]*|0x[0-9a-fA-F]+|\d+(?:\.\d+)?"""
+    r"""|(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.~-]*|0x[0-9a-fA-F]+|\d+(?:\.\d+)?|[\w.-]+(?=: (?:command )?not found)"""
 )
 MIN_ECHO_CHARS = 4
 _ECHO_MAX_STRINGS = 8

@@ -11,8 +11,8 @@ from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding
-from detectors.limits import Limits
-from detectors.state import MAX_READS, MAX_SPANS, Read, SessionState
+from detectors.limits import MAX_SPANS, Limits
+from detectors.state import MAX_READS, Read, SessionState
 
 NAME = "rereads"
 ABOUT = About(

@@ -29,10 +29,8 @@ MAX_LOOP_ALERTS = 8  # alerts of one loop that a person can still mark as false
 MAX_AREAS = 8  # programs whose failures are counted apart
 MAX_KINDS = 8  # kinds of failure, and calls, remembered per area
 MAX_FAILING_CALLS = 8  # failing calls remembered for the same-call limit
-MAX_ROW = 24  # failing calls in a row whose kinds are remembered
 MAX_CHECKS = 8  # checks that fail, told apart
 MAX_READS = 8  # targets whose coverage is remembered
-MAX_SPANS = 16  # latest ranges of lines of each
 MAX_KNOWN = 64  # calls with their results that are recognised when they come again
 MAX_SEEN_IDS = 256  # unique call ids remembered for long, since a compacted transcript repeats old calls
 PRINT_BYTES = 4
@@ -112,13 +110,21 @@ class Denied(msgspec.Struct, array_like=True):
 
 
 class FailingRow(msgspec.Struct, array_like=True):
-    """Failing calls in a row: the kind of each failure, and whether the call had been made in the row before.
+    """Failing calls in a row.
 
+    ``kind`` is the latest reason, ``other`` the one before it; ``block`` is the weight of the latest calls that failed
+    for the latest reason alone, ``pair`` of those that failed for either, ``first`` which of them began, and ``in_turn``
+    says that it came back.
     ``calls`` counts all of them; ``mark`` is of the first.
     """
 
     calls: int = 0
-    kinds: list[tuple[int, bool]] = msgspec.field(default_factory=list)
+    kind: int = 0
+    other: int = 0
+    first: int = 0
+    block: float = 0.0
+    pair: float = 0.0
+    in_turn: bool = False
     actions: list[int] = msgspec.field(default_factory=list)
     mark: Mark = Mark()
 

@@ -18,6 +18,9 @@ json_values = st.recursive(
     max_leaves=20,
 )
 
+Asked = tuple[str, Any]
+"""A tool as the agent calls it, and the arguments."""
+
 SHELL = ("bash", {"command": "./deploy.sh --to staging"})
 CHECK = ("bash", {"command": "pytest -q"})
 READ = ("read_file", {"path": "docs/handbook.txt"})
@@ -29,13 +32,14 @@ WORLD = ("take_action", {"action": "go to shelf 3"})
 UNKNOWN = ("frobnicate", {"level": 3})
 
 
-def read(tool: str, arguments: Any, result: Any, status: str | None = "ok", **fields: Any) -> Call:
+def read(asked: Asked, result: Any, status: str | None = "ok", **fields: Any) -> Call:
     """Return the facts of one call under the default limits."""
-    return read_call(tool_call(0, tool, arguments, result, status=status, **fields), Mark(calls=1), Limits())
+    return read_call(tool_call(0, *asked, result, status=status, **fields), Mark(calls=1), Limits())
 
 
-def failure_of(tool: str, arguments: Any, result: Any, status: str | None = "ok", **fields: Any) -> Failure | None:
+def failure_of(asked: Asked, result: Any, status: str | None = "ok", **fields: Any) -> Failure | None:
     """Return how one call failed, with the use that the default catalogue makes of it."""
+    tool, arguments = asked
     event = tool_call(0, tool, arguments, result, status=status, **fields)
     return read_failure(event, Tools().use(plain_name(tool), arguments))
 

@@ -48,7 +48,7 @@ def test_a_call_has_its_place_and_what_was_spent_with_it():
 )
 def test_use_of_the_tool_is_read_once(tool, arguments, kind, program):
     """Agents of several kinds: shells, file tools, services, browsers, and tools that nobody knows."""
-    call = read(tool, arguments, "the result of it")
+    call = read((tool, arguments), "the result of it")
     assert (call.kind, call.program) == (kind, program)
     assert call.polls is (kind == "poll")
     assert call.runs is (kind in {"run", "check"} or tool in {"bash", "Bash", "execute_bash"})
@@ -56,67 +56,67 @@ def test_use_of_the_tool_is_read_once(tool, arguments, kind, program):
 
 def test_the_action_is_tool_and_arguments_without_their_labels():
     """What describes the call to people, the server's prefix and the order of keys make no other action."""
-    one = read("bash", {"command": "make", "description": "Build it"}, "done").action
-    assert one == read("bash", {"description": "Try again", "command": "make"}, "done").action != 0
-    assert one == read("Bash", {"command": "make"}, "broken", "error").action
-    assert one == read("mcp__box__bash", '{"command": "make"}', "done").action
-    assert one != read("bash", {"command": "make all"}, "done").action
-    assert one != read("sh", {"command": "make"}, "done").action
+    one = read(("bash", {"command": "make", "description": "Build it"}), "done").action
+    assert one == read(("bash", {"description": "Try again", "command": "make"}), "done").action != 0
+    assert one == read(("Bash", {"command": "make"}), "broken", "error").action
+    assert one == read(("mcp__box__bash", '{"command": "make"}'), "done").action
+    assert one != read(("bash", {"command": "make all"}), "done").action
+    assert one != read(("sh", {"command": "make"}), "done").action
 
 
 def test_a_digest_of_arguments_stands_for_them():
     """Producers that may not send arguments send a digest; without either there is nothing to compare."""
-    one = read("bash", None, "done", arguments_digest="d1")
-    assert one.action == read("bash", None, "broken", arguments_digest="d1").action != 0
-    assert one.action != read("bash", None, "done", arguments_digest="d2").action
-    assert one.action != read("sh", None, "done", arguments_digest="d1").action
-    unknown = read("bash", None, "done")
+    one = read(("bash", None), "done", arguments_digest="d1")
+    assert one.action == read(("bash", None), "broken", arguments_digest="d1").action != 0
+    assert one.action != read(("bash", None), "done", arguments_digest="d2").action
+    assert one.action != read(("sh", None), "done", arguments_digest="d1").action
+    unknown = read(("bash", None), "done")
     assert (unknown.action, unknown.key, unknown.target, unknown.patch, unknown.words) == (0, 0, 0, 0, b"")
 
 
 def test_the_key_is_the_action_with_its_result():
     """Polling that brings news and a call whose outcome changed are no repetition."""
-    one = read(*SHELL, "3 files copied in 0.31s")
-    assert one.key == read(*SHELL, "3 files copied in 1.07s").key != 0
-    assert one.key != read(*SHELL, "4 files copied in 0.31s").key
-    assert one.key != read(*SHELL, "3 files copied in 0.31s", "error").key
-    assert one.key != read("bash", {"command": "./deploy.sh --to live"}, "3 files copied in 0.31s").key
-    assert read(*SHELL, {"a": 1, "b": 2}).key == read(*SHELL, {"b": 2, "a": 1}).key
+    one = read(SHELL, "3 files copied in 0.31s")
+    assert one.key == read(SHELL, "3 files copied in 1.07s").key != 0
+    assert one.key != read(SHELL, "4 files copied in 0.31s").key
+    assert one.key != read(SHELL, "3 files copied in 0.31s", "error").key
+    assert one.key != read(("bash", {"command": "./deploy.sh --to live"}), "3 files copied in 0.31s").key
+    assert read(SHELL, {"a": 1, "b": 2}).key == read(SHELL, {"b": 2, "a": 1}).key
 
 
 def test_the_error_is_part_of_the_result():
     """Two failures that only differ in what was volatile are one; another code or type is another."""
-    one = read(*SHELL, "", "error", error=ErrorInfo(code=2, message="broke after 3 s"))
-    same = read(*SHELL, "", "error", error=ErrorInfo(code=2, message="broke after 9 s"))
+    one = read(SHELL, "", "error", error=ErrorInfo(code=2, message="broke after 3 s"))
+    same = read(SHELL, "", "error", error=ErrorInfo(code=2, message="broke after 9 s"))
     assert one.key == same.key
     for other in (ErrorInfo(code=3, message="broke after 3 s"), ErrorInfo(code=2, type="x", message="broke after 3 s")):
-        assert one.key != read(*SHELL, "", "error", error=other).key
+        assert one.key != read(SHELL, "", "error", error=other).key
 
 
 def test_a_result_that_was_not_recorded_is_judged_by_its_action():
     """Absent and null are no result; an empty text is one."""
-    unrecorded = read(*SHELL, UNSET)
+    unrecorded = read(SHELL, UNSET)
     assert not unrecorded.recorded
-    assert unrecorded.key == read(*SHELL, None).key != 0
+    assert unrecorded.key == read(SHELL, None).key != 0
     assert (unrecorded.answer, unrecorded.empty, unrecorded.complains) == (0, False, False)
-    empty = read(*SHELL, "")
+    empty = read(SHELL, "")
     assert empty.recorded
     assert empty.key != unrecorded.key
     assert unrecorded.succeeded
-    assert not read(*SHELL, UNSET, None).succeeded
+    assert not read(SHELL, UNSET, None).succeeded
 
 
 def test_the_digest_of_a_result_that_was_cut_or_kept_back_tells_results_apart():
     """Cut texts that begin alike may end otherwise; the digest of a text that is whole says nothing more."""
-    kept_back = read(*SHELL, UNSET, result_digest="d1")
+    kept_back = read(SHELL, UNSET, result_digest="d1")
     assert kept_back.recorded
-    assert kept_back.key != read(*SHELL, UNSET, result_digest="d2").key
-    cut = {"result_length": 9_000}
-    one = read(*SHELL, "begins alike", result_digest="d1", **cut)
-    assert one.key != read(*SHELL, "begins alike", result_digest="d2", **cut).key
-    assert one.answer != read(*SHELL, "begins alike", result_digest="d2", **cut).answer
-    whole = read(*SHELL, "begins alike", result_digest="d1", result_length=12)
-    assert whole.key == read(*SHELL, "begins alike").key
+    assert kept_back.key != read(SHELL, UNSET, result_digest="d2").key
+    one = read(SHELL, "begins alike", result_digest="d1", result_length=9_000)
+    other = read(SHELL, "begins alike", result_digest="d2", result_length=9_000)
+    assert one.key != other.key
+    assert one.answer != other.answer
+    whole = read(SHELL, "begins alike", result_digest="d1", result_length=12)
+    assert whole.key == read(SHELL, "begins alike").key
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_the_digest_of_a_result_that_was_cut_or_kept_back_tells_results_apart():
 )
 def test_a_result_that_is_nothing_but_volatile_is_the_answer_itself(call, one, other):
     """A clock or a meter is read for what changes: two readings are two results."""
-    assert read(*call, one).key != read(*call, other).key
-    assert read(*call, one).key == read(*call, one).key
+    assert read(call, one).key != read(call, other).key
+    assert read(call, one).key == read(call, one).key
 
 
 def test_tools_may_have_masks_of_their_own():
@@ -151,27 +151,27 @@ def test_tools_may_have_masks_of_their_own():
 
 def test_the_answer_is_what_is_left_without_the_question():
     """One answer to several questions is recognised, whatever of each it repeats."""
-    one = read("grep", {"pattern": "needle-one"}, "No file has needle-one in it")
-    other = read("grep", {"pattern": "thimbles"}, "No file has thimbles in it")
+    one = read(("grep", {"pattern": "needle-one"}), "No file has needle-one in it")
+    other = read(("grep", {"pattern": "thimbles"}), "No file has thimbles in it")
     assert one.answer == other.answer != 0
     assert one.key != other.key
-    assert one.answer != read("grep", {"pattern": "thimbles"}, "One file has thimbles in it").answer
-    assert one.answer != read("find", {"pattern": "needle-one"}, "No file has needle-one in it").answer
+    assert one.answer != read(("grep", {"pattern": "thimbles"}), "One file has thimbles in it").answer
+    assert one.answer != read(("find", {"pattern": "needle-one"}), "No file has needle-one in it").answer
 
 
 @pytest.mark.parametrize("result", ["", "0", "12A", "true", "[1, 2, 3]", {"n": 3}, "1234567 8901234"], ids=str)
 def test_bare_values_are_no_answer(result):
     """Equal small values are data: a dozen prices of 12 are no loop."""
-    assert read("get_price", {"item": "hat"}, result).answer == 0
+    assert read(("get_price", {"item": "hat"}), result).answer == 0
 
 
 def test_targets_and_lines_are_read():
     """A file is one target by whatever argument it is named; lines count from 1, both included."""
-    one = read("read_file", {"path": "src/till.py", "offset": 11, "limit": 10}, "text")
+    one = read(("read_file", {"path": "src/till.py", "offset": 11, "limit": 10}), "text")
     assert (one.start, one.end) == (11, 20)
-    assert one.target == read("Read", {"file_path": "src/till.py"}, "text").target != 0
-    assert one.target == read("bash", {"command": "cat src/till.py"}, "text").target
-    assert one.target != read("read_file", {"path": "src/fees.py"}, "text").target
+    assert one.target == read(("Read", {"file_path": "src/till.py"}), "text").target != 0
+    assert one.target == read(("bash", {"command": "cat src/till.py"}), "text").target
+    assert one.target != read(("read_file", {"path": "src/fees.py"}), "text").target
 
 
 def test_words_of_queries_are_compared_without_case_and_signs():
@@ -183,8 +183,8 @@ def test_words_of_queries_are_compared_without_case_and_signs():
     long = " ".join(f"word{chr(97 + n)}" for n in range(20))
     assert len(words(long)) == 12
     assert words(f"{'x' * 1_000} retry") == words("x" * 1_000)
-    assert read(*GREP, "x").words == words_of_query("retry_after")
-    assert read(*READ, "x").words == b""
+    assert read(GREP, "x").words == words_of_query("retry_after")
+    assert read(READ, "x").words == b""
 
 
 @pytest.mark.parametrize(
@@ -200,32 +200,32 @@ def test_words_of_queries_are_compared_without_case_and_signs():
 )
 def test_an_outage_behind_a_flag_of_success_passes_by_itself(status, result, outage):
     """A short answer that is nothing but the word of one; flagged ones are failures that say so themselves."""
-    assert read("fetch", {"url": "https://shop.example"}, result, status).outage is outage
+    assert read(("fetch", {"url": "https://shop.example"}), result, status).outage is outage
 
 
 def test_what_an_accepted_edit_is():
     """Edits and commands that change something clear what they refute, but only if they worked."""
-    accepted = read(*EDIT, "The file has been updated.")
+    accepted = read(EDIT, "The file has been updated.")
     assert accepted.edits
     assert accepted.applied
-    refused = read(*EDIT, "String to replace not found in file.")
+    refused = read(EDIT, "String to replace not found in file.")
     assert refused.edits
     assert not refused.applied
-    assert read("bash", {"command": "sed -i s/fee/sum/ till.py"}, "").applied
-    assert not read(*READ, "text").edits
+    assert read(("bash", {"command": "sed -i s/fee/sum/ till.py"}), "").applied
+    assert not read(READ, "text").edits
 
 
 def test_what_talks_neither_adds_nor_ends():
     """Plans and messages are no work, unless their tool failed."""
-    assert read("think", {"thought": "why"}, "noted").talks
-    assert not read("think", {"thought": "why"}, "no such tool", "error").talks
-    assert not read(*SHELL, "done").talks
+    assert read(("think", {"thought": "why"}), "noted").talks
+    assert not read(("think", {"thought": "why"}), "no such tool", "error").talks
+    assert not read(SHELL, "done").talks
 
 
 def test_calls_of_one_response_are_known_to_be():
     """Parallel calls share a batch; without one nothing is compared."""
-    assert read(*SHELL, "done", batch_id="b1").batch == read(*READ, "text", batch_id="b1").batch != 0
-    assert read(*SHELL, "done").batch == 0
+    assert read(SHELL, "done", batch_id="b1").batch == read(READ, "text", batch_id="b1").batch != 0
+    assert read(SHELL, "done").batch == 0
 
 
 names = st.sampled_from(
@@ -263,7 +263,7 @@ outcomes = st.fixed_dictionaries(
 @given(names, arguments, json_values, outcomes)
 def test_any_call_is_read_and_kept_in_few_bytes(tool, given_arguments, result, outcome):
     """Whatever comes, there are facts; digests have 64 bits and texts are cut, since the state keeps them."""
-    call = read(tool, given_arguments, result, **outcome)
+    call = read((tool, given_arguments), result, **outcome)
     for digest in (call.action, call.key, call.answer, call.patch, call.page, call.target, call.batch):
         assert 0 <= digest < 2**64
     assert len(call.words) <= 24
@@ -275,8 +275,8 @@ def test_any_call_is_read_and_kept_in_few_bytes(tool, given_arguments, result, o
 @given(names, arguments, json_values)
 def test_the_order_of_keys_never_matters(tool, given_arguments, result):
     """No producer promises an order: the same call has the same facts."""
-    one = read(tool, given_arguments, result)
-    other = read(tool, reversed_keys(given_arguments), reversed_keys(result))
+    one = read((tool, given_arguments), result)
+    other = read((tool, reversed_keys(given_arguments)), reversed_keys(result))
     assert {fact: getattr(one, fact) for fact in FACTS} == {fact: getattr(other, fact) for fact in FACTS}
 
 
@@ -291,7 +291,7 @@ def test_the_order_of_keys_never_matters(tool, given_arguments, result):
 def test_arguments_that_together_name_an_object_name_it_in_any_order(tool, given_arguments):
     """Where no argument is the path, all of them say which record it is."""
     answer = "On Monday from Lisbon to Bergen there is rain"
-    one, other = read(tool, given_arguments, answer), read(tool, reversed_keys(given_arguments), answer)
+    one, other = read((tool, given_arguments), answer), read((tool, reversed_keys(given_arguments)), answer)
     assert one.target == other.target
     assert one.answer == other.answer
 
@@ -340,7 +340,7 @@ def seconds(text: str) -> float:
     for _ in range(2):
         begun = time.process_time()
         for tool, given_arguments, status in calls:
-            read(tool, given_arguments, text, status)
+            read((tool, given_arguments), text, status)
         best = min(best, time.process_time() - begun)
     return best
 

@@ -13,7 +13,7 @@ from tests.detectors.reading import BOOK, CHECK, GREP, READ, SHELL, failure_of, 
 def failed(message, *, code=None, kind=None, status="error", arguments=None) -> Failure:
     """The failure of a command with this message."""
     error = ErrorInfo(message=message, code=code, type=kind)
-    failure = failure_of("bash", arguments or {"command": "python tally.py"}, "", status, error=error)
+    failure = failure_of(("bash", arguments or {"command": "python tally.py"}), "", status, error=error)
     assert failure is not None
     return failure
 
@@ -27,7 +27,7 @@ def traceback(last: str, line: int = 3) -> str:
 @pytest.mark.parametrize("call", [SHELL, READ, GREP, BOOK], ids=lambda call: call[0])
 def test_a_flag_that_says_failed_is_believed_whatever_the_text_says(call, status):
     """The producer knows: a flagged call failed, and that is no weaker evidence."""
-    failure = failure_of(*call, "all fine", status)
+    failure = failure_of(call, "all fine", status)
     assert failure is not None
     assert not failure.from_text
     assert failure.denied is (status == "denied")
@@ -37,14 +37,14 @@ def test_a_flag_that_says_failed_is_believed_whatever_the_text_says(call, status
 @pytest.mark.parametrize("status", ["ok", None])
 def test_nothing_that_tells_of_failing_is_no_failure(status, result):
     """Neither silence nor a plain answer is a failure, with a flag or without."""
-    assert failure_of(*SHELL, result, status) is None
+    assert failure_of(SHELL, result, status) is None
 
 
 def test_the_message_of_the_error_goes_before_the_result():
     """Where the producer names the error, the text around it does not decide what kind it is."""
     error = ErrorInfo(message="disk quota reached on volume")
-    one = failure_of(*SHELL, "copied 3 files", "error", error=error)
-    other = failure_of(*SHELL, "copied 9 files", "error", error=error)
+    one = failure_of(SHELL, "copied 3 files", "error", error=error)
+    other = failure_of(SHELL, "copied 9 files", "error", error=error)
     assert one is not None
     assert one == other
     assert one.template == "disk quota reached on volume"
@@ -121,7 +121,7 @@ def test_a_type_or_a_timeout_without_words_is_a_kind():
 @given(st.text(max_size=400), st.sampled_from(["ok", None, "error", "timeout", "denied"]))
 def test_templates_are_bounded_in_bytes(text, status):
     """The state keeps templates of whatever agents print."""
-    failure = failure_of(*SHELL, f"Error: {text}", status)
+    failure = failure_of(SHELL, f"Error: {text}", status)
     assert failure is not None
     assert len(failure.template.encode()) <= 160
 
@@ -129,7 +129,7 @@ def test_templates_are_bounded_in_bytes(text, status):
 @given(json_values, st.sampled_from(["ok", None]), st.sampled_from([SHELL, CHECK, READ, GREP, BOOK]))
 def test_no_result_breaks_the_reading(result, status, call):
     """Any JSON is read, and what is read from text says so."""
-    failure = failure_of(*call, result, status)
+    failure = failure_of(call, result, status)
     assert failure is None or failure.from_text
 
 

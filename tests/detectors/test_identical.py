@@ -114,26 +114,23 @@ def test_declared_pollers_have_three_times_the_limits(play, poll):
     assert found(play(same(15, **poll))) == [("warn", "identical", 8), ("terminate", "identical", 14)]
 
 
-def interleaved(equal, total):
-    """Equal calls, each followed by one that never comes again, the last equal call at the end."""
-    events = []
-    for n in range(total):
-        foreign = n % 2 == 1 or n >= 2 * equal
-        events.append(tool_call(n, arguments={"command": f"cat f{n}" if foreign else "ls"}))
-    return events
+def fruitless(n):
+    """A call that never comes again and brings nothing, so that equal calls around it are no looking round."""
+    return shell(n, f"./tidy {n}", "")
 
 
 def test_window_majority_warns_at_five_of_twelve(play):
     """One foreign call between blinds a streak; the window sees through it."""
-    assert play(interleaved(4, 8)) == []
-    alerts = play(interleaved(5, 9))
+    turns = [fruitless(n) if n % 2 else tool_call(n) for n in range(9)]
+    assert play(turns[:8]) == []
+    alerts = play(turns)
     assert found(alerts) == [("warn", "identical", 8)]
     assert alerts[0].limits[0].name == "identical.window_warn"
 
 
 def test_window_majority_terminates_at_seven_of_twelve(play):
     """Seven equal calls among twelve end it, six do not."""
-    pairs = [tool_call(n, arguments={"command": f"cat f{n}" if n % 3 == 2 else "ls"}) for n in range(11)]
+    pairs = [fruitless(n) if n % 3 == 2 else tool_call(n) for n in range(11)]
     six = found(play([*pairs[:8]]))
     assert six == [("warn", "identical", 6)]
     assert ("terminate", "identical", 9) in found(play(pairs))
@@ -191,12 +188,14 @@ def test_labels_that_are_all_there_is_are_the_content(play, tool, argument):
 @pytest.mark.parametrize("tool", ["browser_click", "scroll", "press_key"])
 def test_a_mere_word_that_an_interaction_worked_is_no_result(play, tool):
     """Paging on with one button is progress that the answer does not show: the limits are those without results."""
-    events = [tool_call(n, tool=tool, arguments={"on": "Next"}, result="ok") for n in range(19)]
-    assert play(events) == []
+    events = [tool_call(n, tool=tool, arguments={"on": "Next"}, result="ok") for n in range(12)]
+    assert play(events[:11]) == []
+    assert [alert.limits[0].name for alert in play(events)] == ["identical.unrecorded_look_warn"]
     shown = [
-        tool_call(n, tool=tool, arguments={"on": "Next"}, result="page 1 " + "of many words " * 9) for n in range(3)
+        tool_call(n, tool=tool, arguments={"on": "Next"}, result="page 1 " + "of many words " * 9) for n in range(6)
     ]
-    assert found(play(shown)) == [("warn", "identical", 2)]
+    assert play(shown[:5]) == []
+    assert found(play(shown)) == [("warn", "identical", 5)]
 
 
 def test_equal_calls_of_one_parallel_batch_count_once_and_a_dozen_warns(play):

@@ -31,9 +31,9 @@ def desktop(n, **action):
     return tool_call(n, "computer", action, UNSET, status=None)
 
 
-@pytest.mark.parametrize(("count", "seqs"), [(9, []), (10, [9]), (19, [9]), (20, [9, 19])])
-def test_unrecorded_interactions_warn_at_ten(play, count, seqs):
-    """Of interfaces only a picture is answered: the same click ten times over is a loop all the same."""
+@pytest.mark.parametrize(("count", "seqs"), [(7, []), (8, [7]), (15, [7]), (16, [7, 15])])
+def test_unrecorded_interactions_warn_at_eight(play, count, seqs):
+    """Of interfaces only a picture is answered: the same click eight times over is a loop all the same."""
     alerts = play([desktop(n, action="left_click", coordinate=[311, 92]) for n in range(count)])
     assert reached(alerts, "identical") == [("warn", "identical.unrecorded_interaction_warn", seq) for seq in seqs]
 
@@ -47,13 +47,27 @@ def test_unrecorded_interactions_warn_at_ten(play, count, seqs):
         ("browser_click", {"element": "Next page"}),
         ("browser_click", {"element": "Load more"}),
         ("swipe", {"direction": "up"}),
+        ("wait", {"seconds": 5}),
+        ("send_message", {"text": "please confirm"}),
     ],
 )
-def test_scrolling_paging_and_keys_keep_the_limit_of_other_calls(play, tool, arguments):
-    """What moves on by being repeated is no loop at ten; at twenty it is one, if nobody recorded where it led."""
-    events = [tool_call(n, tool, arguments, UNSET, status=None) for n in range(20)]
-    assert play(events[:19]) == []
-    assert reached(play(events), "") == [("warn", "identical.unrecorded_warn", 19)]
+def test_what_is_there_to_be_repeated_may_be_so_up_to_twelve_times(play, tool, arguments):
+    """Scrolling, paging, keys, waiting and speaking move on by being repeated, if nobody recorded where they led."""
+    events = [tool_call(n, tool, arguments, UNSET, status=None) for n in range(12)]
+    assert play(events[:11]) == []
+    assert reached(play(events), "") == [("warn", "identical.unrecorded_look_warn", 11)]
+
+
+@pytest.mark.parametrize(("times", "levels"), [(5, []), (6, ["warn"]), (9, ["warn"]), (10, ["warn", "terminate"])])
+def test_scrolling_that_shows_the_same_has_twice_the_limits(play, times, levels):
+    """At the end of a page scrolling shows what it showed: twice as often as other calls before it is a loop.
+
+    What a tool shows of interfaces is weak evidence, so the termination waits for somebody else to see it.
+    """
+    down = [tool_call(n, "scroll_down", {"pixels": 600}, f"the last row {PAGE_TEXT}") for n in range(times)]
+    alerts = [alert for alert in play(down) if alert.detector == "identical"]
+    assert [alert.level for alert in alerts][:1] == levels[:1]
+    assert {alert.limits[0].value for alert in alerts} <= {6, 10}
 
 
 def test_other_actions_of_a_screen_are_no_streak(play):
@@ -63,9 +77,9 @@ def test_other_actions_of_a_screen_are_no_streak(play):
 
 
 @pytest.mark.parametrize(("count", "seqs"), [(59, []), (60, [59])])
-def test_unrecorded_polling_has_three_times_the_limit(play, count, seqs):
-    """Who waits and is not answered may wait longer."""
-    alerts = play([tool_call(n, "wait", {"seconds": 5}, UNSET, status=None) for n in range(count)])
+def test_unrecorded_waiting_of_a_shell_has_three_times_the_limit(play, count, seqs):
+    """Who waits with a command and is not answered may wait longer."""
+    alerts = play([shell(n, "sleep 5", UNSET, status=None) for n in range(count)])
     assert found(alerts) == [("warn", "identical", seq) for seq in seqs]
 
 
@@ -145,6 +159,11 @@ LOOK = shell(0, "git diff --stat", "2 files")
 """A look at no file in particular, so that the majority alone judges it."""
 
 
+def fruitless(n):
+    """A call that never comes again and brings nothing."""
+    return shell(n, f"./tidy {n}", "")
+
+
 @pytest.mark.parametrize(
     ("pattern", "levels"),
     [
@@ -161,14 +180,14 @@ LOOK = shell(0, "git diff --stat", "2 files")
 )
 def test_the_majority_counts_among_the_last_twelve(play, pattern, levels):
     """Five equal calls of twelve warn, seven terminate, with any calls between; one further apart does not count."""
-    alerts = play(numbered(LOOK if place == "L" else view(n, f"{n}.py") for n, place in enumerate(pattern)))
+    alerts = play(numbered(LOOK if place == "L" else fruitless(n) for n, place in enumerate(pattern)))
     assert [alert.level for alert in alerts if alert.detector == "identical"] == levels
 
 
 @pytest.mark.parametrize(("window", "count"), [(9, 1), (8, 0)])
 def test_the_window_of_the_majority_is_a_limit(play, window, count):
     """Five equal calls among nine are none among eight."""
-    events = in_turn([LOOK] * 5, [view(n, f"{n}.py") for n in range(5)])[:9]
+    events = in_turn([LOOK] * 5, [fruitless(n) for n in range(5)])[:9]
     alerts = play(events, {"identical.window": window})
     assert reached(alerts, "") == [("warn", "identical.window_warn", 8)] * count
 
@@ -177,16 +196,32 @@ def test_waiting_in_between_makes_looks_polling(play):
     """Sleep, look, sleep, look is waiting, whatever the look is called; without the sleep it is a loop."""
     sleeps = [shell(n, f"sleep {n + 1}", "") for n in range(8)]
     assert found(play(in_turn(sleeps, [LOOK] * 8)), "identical") == []
-    reads = [view(n, f"{n}.py", f"text {n}") for n in range(8)]
-    assert found(play(in_turn(reads, [LOOK] * 5))) == [("warn", "identical", 9)]
+    assert found(play(in_turn([fruitless(n) for n in range(5)], [LOOK] * 5))) == [("warn", "identical", 9)]
 
 
 def test_an_accepted_edit_settles_looks_before_it(play):
     """Looking again after a change is what one should do: four looks, an edit, four looks are no majority of eight."""
-    reads = [view(n, f"{n}.py", f"text {n}") for n in range(8)]
-    turns = in_turn([LOOK] * 8, reads)
+    turns = in_turn([LOOK] * 8, [fruitless(n) for n in range(8)])
     assert found(play(turns), "identical")[0] == ("warn", "identical", 8)
     assert play(numbered([*turns[:7], edit(101, "a.py", "x"), *turns[8:15]])) == []
+
+
+@pytest.mark.parametrize(
+    ("between", "count"),
+    [
+        ([view(n, f"{n}.py", f"text {n}") for n in range(4)], 0),
+        ([view(n, f"{n}.py", f"text {n}") for n in range(3)], 0),
+        ([view(n, f"{n}.py", f"text {n}") for n in range(2)], 1),
+        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], view(0, "0.py", "text 0")], 1),
+        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], shell(0, "grep -r left .", "")], 1),
+        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], view(9, "9.py", "no such file", error="ENOENT")], 1),
+        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], click(9, "door")], 1),
+    ],
+)
+def test_looking_round_from_one_place_is_no_majority(play, between, count):
+    """Coming back to one place between three or more looks that all bring something new is how one explores."""
+    events = [call for place in range(5) for call in (LOOK, *between[place : place + 1])]
+    assert [alert.level for alert in play(numbered(events)) if alert.detector == "identical"] == ["warn"] * count
 
 
 def test_a_refused_edit_settles_nothing(play):

@@ -90,8 +90,8 @@ def test_what_scrolls_is_only_compared_where_the_place_is_told():
 def test_a_page_with_its_tree_is_compared_as_it_is(tree):
     """The tree says whether the page moved, so its address does not stand for it."""
     assert page(f"URL: {HOME}\n{tree}") == 0
-    one = read(*CLICK, f"URL: {HOME}\n{tree} hats", "ok")
-    assert one.key != read(*CLICK, f"URL: {HOME}\n{tree} coats", "ok").key
+    one = read(CLICK, f"URL: {HOME}\n{tree} hats", "ok")
+    assert one.key != read(CLICK, f"URL: {HOME}\n{tree} coats", "ok").key
 
 
 def test_only_the_head_of_a_result_names_its_page():
@@ -120,7 +120,7 @@ def test_only_the_head_of_a_result_names_its_page():
 )
 def test_what_moves_on_by_being_repeated(tool, arguments, scrolls):
     """Scrolling, paging, single keys and looking again are no pressing of one button over and over."""
-    call = read(tool, arguments, f"URL: {HOME}\n{TEXT}")
+    call = read((tool, arguments), f"URL: {HOME}\n{TEXT}")
     assert call.kind == "interact"
     assert call.scrolls is scrolls
     assert call.operates is not scrolls
@@ -129,21 +129,21 @@ def test_what_moves_on_by_being_repeated(tool, arguments, scrolls):
 
 def test_an_acknowledgement_may_name_the_button_that_moves_on():
     """A click by number says only in its answer that it went to the next page."""
-    assert read("browser_click", {"element": "e42"}, "Clicked the link 'Older posts'").scrolls
-    assert not read("browser_click", {"element": "e42"}, "Clicked the link 'Basket'").scrolls
+    assert read(("browser_click", {"element": "e42"}), "Clicked the link 'Older posts'").scrolls
+    assert not read(("browser_click", {"element": "e42"}), "Clicked the link 'Basket'").scrolls
 
 
 def test_only_interactions_lead_to_pages():
     """An address that a read or a search shows is content."""
-    assert read(*CLICK, f"URL: {HOME}").page != 0
-    assert read("grep", {"pattern": "shop"}, f"URL: {HOME}").page == 0
-    assert read("read_file", {"path": "links.md"}, f"[Home]({HOME})").page == 0
+    assert read(CLICK, f"URL: {HOME}").page != 0
+    assert read(("grep", {"pattern": "shop"}), f"URL: {HOME}").page == 0
+    assert read(("read_file", {"path": "links.md"}), f"[Home]({HOME})").page == 0
 
 
 def test_structured_pages_are_read_like_their_text():
     """A browser that answers with an object leads somewhere too."""
-    one = read(*CLICK, {"url": HOME, "title": "Home"})
-    assert one.page == read("browser_click", {"element": "e7"}, {"title": "Home", "url": HOME}).page != 0
+    one = read(CLICK, {"url": HOME, "title": "Home"})
+    assert one.page == read(("browser_click", {"element": "e7"}), {"title": "Home", "url": HOME}).page != 0
 
 
 ACKNOWLEDGEMENTS = [
@@ -169,17 +169,17 @@ ACKNOWLEDGEMENTS = [
 def test_mere_words_of_interfaces_are_no_result(result):
     """The screen may have moved on, nobody said: such calls are judged by their action, at higher limits."""
     assert is_acknowledgement(result)
-    call = read(*CLICK, result)
+    call = read(CLICK, result)
     assert not call.recorded
     assert not call.empty
     assert call.answer == 0
-    assert call.key == read(*CLICK, "Clicked").key
+    assert call.key == read(CLICK, "Clicked").key
 
 
 @pytest.mark.parametrize("result", [{"ok": True}, {"success": True}, {"status": "success", "clicked": "e42"}], ids=str)
 def test_words_in_an_object_are_mere_words_too(result):
     """A protocol that wraps the word that it worked says no more by it."""
-    assert not read(*CLICK, result).recorded
+    assert not read(CLICK, result).recorded
 
 
 @pytest.mark.parametrize(
@@ -195,15 +195,15 @@ def test_words_in_an_object_are_mere_words_too(result):
 )
 def test_pages_and_refusals_are_results(result):
     """What shows the page, or says no, is compared like any other result."""
-    call = read(*CLICK, result)
+    call = read(CLICK, result)
     assert call.recorded
-    assert call.key != read(*CLICK, "Clicked").key
+    assert call.key != read(CLICK, "Clicked").key
 
 
 @pytest.mark.parametrize("call", [("bash", {"command": "make"}), ("read_file", {"path": "a"}), ("query", {"q": "a"})])
 def test_words_of_other_tools_are_results(call):
     """A command that says `done` has said what came of it."""
-    assert read(*call, "done").recorded
+    assert read(call, "done").recorded
 
 
 @pytest.mark.parametrize(
@@ -220,13 +220,13 @@ def test_handles_are_numbered_anew_on_every_load(one, other):
     """The same page loaded twice is the same result."""
     assert without_handles(one) == without_handles(other)
     shown = [f"URL: {HOME}\nRootWebArea {TEXT}\n{each}" for each in (one, other)]
-    assert read(*CLICK, shown[0]).key == read(*CLICK, shown[1]).key
+    assert read(CLICK, shown[0]).key == read(CLICK, shown[1]).key
 
 
 def test_handles_in_other_results_are_content():
     """Only what interfaces show is freed of handles."""
-    one = read("read_file", {"path": "page.yml"}, "button 'Buy' [ref=e42]")
-    assert one.key != read("read_file", {"path": "page.yml"}, "button 'Buy' [ref=e97]").key
+    one = read(("read_file", {"path": "page.yml"}), "button 'Buy' [ref=e42]")
+    assert one.key != read(("read_file", {"path": "page.yml"}), "button 'Buy' [ref=e97]").key
 
 
 def test_what_is_on_a_page_is_no_handle():

@@ -18,7 +18,7 @@ from tests.detectors.strategies import CLEARING, WORDS, by_time, gist, is_call, 
 LIMITS = limits_from([("test", {"budget": {"calls": 60, "tokens": 10**6, "cost_usd": 5}, "analysis.exempt": 5})])
 """With budgets, so that they are judged as well, and a short opening."""
 
-quickly = settings(max_examples=40, deadline=None)
+quickly = settings(max_examples=80, deadline=None)
 
 
 def played(events: list[SessionInput]) -> tuple[list[Alert], SessionState]:
@@ -153,7 +153,7 @@ def test_the_topic_of_words_may_be_read_first(calls, said):
 
 COUNTED = (
     "calls", "recent", "streak", "cycles", "areas", "failing_calls", "denied", "row", "edits", "searches", "checks",
-    "reads", "known", "stretch", "moving", "page", "looks", "look_notices", "clears",
+    "reads", "known", "stretch", "moving", "page", "looks", "look_notices", "opened", "clears",
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Nothing found: one notion of it for all tools, over its many spellings and over what only looks like it."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -90,7 +91,7 @@ def test_nothing_has_many_spellings(text):
 @pytest.mark.parametrize("result", NOTHING_IN_JSON, ids=str)
 def test_structured_results_are_read_like_their_text(result):
     """A tool that answers with an object and one that answers with its JSON brought the same."""
-    assert read(*SEARCH, result).empty
+    assert read(SEARCH, result).empty
 
 
 SOMETHING = [
@@ -166,7 +167,7 @@ def test_what_looks_like_nothing_may_bring_something(text):
 @pytest.mark.parametrize("result", SOMETHING_IN_JSON, ids=str)
 def test_structured_results_that_bring_something_are_read_so(result):
     """A value of zero or false is the answer that was asked for."""
-    assert not read(*SEARCH, result).empty
+    assert not read(SEARCH, result).empty
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_structured_results_that_bring_something_are_read_so(result):
 )
 def test_what_the_question_contains_and_what_is_volatile_brings_nothing(call, result):
     """A wrapper that only repeats the question, and how long the search took, are no finding."""
-    assert read(*call, result).empty
+    assert read(call, result).empty
 
 
 @pytest.mark.parametrize(
@@ -201,13 +202,13 @@ def test_what_the_question_contains_and_what_is_volatile_brings_nothing(call, re
 )
 def test_what_was_asked_for_and_found_is_something(call, result):
     """A search for a whole name answers with that name: the echo is the finding."""
-    assert not read(*call, result).empty
+    assert not read(call, result).empty
 
 
 def test_a_result_that_was_not_recorded_is_not_an_empty_one():
     """Where nobody said what came back, nothing is known of it."""
-    assert not read(*SEARCH, None).empty
-    assert not read(*SEARCH, None, result_digest="d1").empty
+    assert not read(SEARCH, None).empty
+    assert not read(SEARCH, None, result_digest="d1").empty
 
 
 @pytest.mark.parametrize(("length", "empty"), [(600, True), (601, False)])
@@ -238,7 +239,7 @@ def test_wrappers_and_masks_are_taken_off(masked, bare):
     assert unwrapped(masked) == bare
 
 
-hollow = st.recursive(
+hollow: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from([None, [], {}]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), inner),
     max_leaves=5,

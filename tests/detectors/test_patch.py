@@ -122,16 +122,16 @@ def test_where_nothing_is_known_there_is_nothing_to_compare(arguments):
 def test_only_edits_have_a_patch():
     """A read or a run of the same arguments puts nothing down."""
     arguments = {"path": "till.py", "content": "total = 1"}
-    assert read("write_file", arguments, "written").patch != 0
-    assert read("read_file", arguments, "total = 1").patch == 0
-    assert read("bash", {"command": "make"}, "done").patch == 0
-    assert read("write_file", None, "written").patch == 0
+    assert read(("write_file", arguments), "written").patch != 0
+    assert read(("read_file", arguments), "total = 1").patch == 0
+    assert read(("bash", {"command": "make"}), "done").patch == 0
+    assert read(("write_file", None), "written").patch == 0
 
 
 def test_label_arguments_of_the_catalogue_are_left_out():
     """Calls are compared with the labels that the catalogue has for their tool."""
-    one = read("edit_file", {"path": "till.py", "new": "x", "explanation": "first"}, "done")
-    other = read("edit_file", {"path": "till.py", "new": "x", "explanation": "second"}, "done")
+    one = read(("edit_file", {"path": "till.py", "new": "x", "explanation": "first"}), "done")
+    other = read(("edit_file", {"path": "till.py", "new": "x", "explanation": "second"}), "done")
     assert one.patch == other.patch != 0
 
 

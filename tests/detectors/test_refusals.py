@@ -54,7 +54,7 @@ REFUSED = [
 def test_refused_edits_are_failures_whatever_their_flag(result):
     """An edit tool that ran and changed nothing often reports success; its words tell."""
     for status in ("ok", None):
-        failure = failure_of(*EDIT, result, status)
+        failure = failure_of(EDIT, result, status)
         assert failure is not None
         assert failure.from_text
 
@@ -88,7 +88,7 @@ ACCEPTED = [
 def test_acknowledgements_are_none_whatever_the_file_is_called(path, result):
     """A name with `not`, `error` or `missing` in it is no refusal."""
     for status in ("ok", None):
-        assert failure_of("write_file", {"path": path, "content": "total"}, result, status) is None
+        assert failure_of(("write_file", {"path": path, "content": "total"}), result, status) is None
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_code_that_an_acknowledgement_shows_is_not_judged(shown):
         f"The file src/basket.py has been edited:\n{shown}",
         f"Edited src/basket.py\n@@ -1 +1 @@\n-total\n{added}",
     ):
-        assert failure_of("edit_file", arguments, answer) is None
+        assert failure_of(("edit_file", arguments), answer) is None
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_code_that_an_acknowledgement_shows_is_not_judged(shown):
 )
 def test_records_that_a_change_brings_back_are_no_refusal(call, result):
     """What was booked, opened or committed may be about failures without being one."""
-    assert failure_of(*call, result) is None
+    assert failure_of(call, result) is None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_records_that_a_change_brings_back_are_no_refusal(call, result):
 )
 def test_short_refusals_of_what_acts_are_failures(call, result):
     """A page, a world or a service that did not do what was asked says so in a sentence."""
-    assert failure_of(*call, result) is not None
+    assert failure_of(call, result) is not None
 
 
 @pytest.mark.parametrize(
@@ -178,19 +178,19 @@ def test_short_refusals_of_what_acts_are_failures(call, result):
 )
 def test_what_a_page_or_world_shows_is_no_refusal(call, result):
     """An action that was taken may lead to an empty shelf, or to a page that speaks of errors."""
-    assert failure_of(*call, result) is None
+    assert failure_of(call, result) is None
 
 
 def test_only_short_words_of_what_acts_refuse():
     """A long page is content, whatever stands on it; an edit tool's answer is its own at any length."""
     page = "Not found what you are looking for? " + "shoes hats coats gloves " * 20
-    assert failure_of(*CLICK, page) is None
-    assert failure_of(*EDIT, f"The old text was not found. Lines nearby:\n{'total = 0 ' * 100}") is not None
+    assert failure_of(CLICK, page) is None
+    assert failure_of(EDIT, f"The old text was not found. Lines nearby:\n{'total = 0 ' * 100}") is not None
 
 
 def test_what_reads_may_say_no():
     """A file may begin with any sentence; only acts can be refused in one."""
-    assert failure_of(*READ, "Nothing is known, and that is no mistake.") is None
+    assert failure_of(READ, "Nothing is known, and that is no mistake.") is None
 
 
 @pytest.mark.parametrize(
@@ -201,16 +201,17 @@ def test_what_reads_may_say_no():
         ("you can't do that here", True),
         ("Operation failed", True),
         ("too many open orders", True),
-        ("unknown unit", True),
+        ("unknown option --fast", True),
+        ("The order was not saved", True),
         ("The table is free", False),
-        ("Not needed any more: it was saved", False),
+        ("The order was saved; no table was free at noon", False),
         ("notable failsafe errorless", False),
         ("", False),
         ("fine. " * 60 + "not", False),
     ],
 )
 def test_saying_no_is_told_from_saying_yes(text, no):
-    """A short answer or the first lines of a longer one; a word of success outweighs one of refusal."""
+    """In a short answer or the first lines of a longer one, what is said first counts."""
     assert complains(text) is no
 
 

@@ -220,6 +220,13 @@ PATCH = """apply_patch <<'EOF'
 +  rate_{n} = {n}
 *** End Patch
 EOF"""
+DIFF = """cat > fix.diff <<'EOF'
+--- a/lib/tariff.rb
++++ b/lib/tariff.rb
+-  rate_{n} = 0
++  rate_{n} = {n}
+EOF
+git apply fix.diff"""
 SCRIPT = """python3 - <<'EOF'
 text = open('lib/tariff.rb').read()
 assert 'rate_{n} = 0' in text, 'old text not found'
@@ -228,22 +235,24 @@ EOF"""
 
 
 @pytest.mark.parametrize(
-    ("command", "result"),
+    ("command", "result", "count"),
     [
-        (PATCH, "Error: failed to find the expected lines in lib/tariff.rb"),
-        ("patch -p1 < fix{n}.diff", "error: hunk FAILED -- saving rejects to file lib/tariff.rb.rej"),
-        ("git apply fix{n}.diff", "error: patch failed: lib/tariff.rb:{n}\nerror: lib/tariff.rb: patch does not apply"),
-        (SCRIPT, "Traceback (most recent call last):\nAssertionError: old text not found"),
+        (PATCH, "Error: failed to find the expected lines in lib/tariff.rb", 10),
+        ("patch -p1 < fix{n}.diff", "error: hunk FAILED -- saving rejects to file lib/tariff.rb.rej", 10),
+        (DIFF, "error: patch failed: lib/tariff.rb:{n}\nerror: lib/tariff.rb: patch does not apply", 10),
+        (SCRIPT, "Traceback (most recent call last):\nAssertionError: old text not found", 15),
     ],
     ids=["apply_patch", "patch", "git apply", "script"],
 )
 @pytest.mark.parametrize("status", ["error", None])
-def test_patches_refused_in_a_shell_are_found(play, command, result, status):
-    """Ten patches refused for one reason, the lines read before each, are warned about."""
-    makes = [lambda n: shell(n, command.format(n=n), result.format(n=n), status) for _ in range(10)]
-    alerts = play(
-        reread(makes, lambda n: shell(n, f"sed -n {n}1,{n}9p lib/tariff.rb", f"rate_{n} = {n}", status and "ok"))
-    )
+def test_patches_refused_in_a_shell_are_found(play, command, result, count, status):
+    """Ten patches refused for one reason, the lines read before each, are warned about; of own scripts fifteen."""
+
+    def view(n):
+        return shell(n, f"sed -n {n}1,{n}9p lib/tariff.rb", f"rate_{n} = {n}", status and "ok")
+
+    makes = [lambda n: shell(n, command.format(n=n), result.format(n=n), status) for _ in range(count)]
+    alerts = play(reread(makes, view))
     assert "warn" in {alert.level for alert in alerts}
     if status is None:
         assert "terminate" not in {alert.level for alert in alerts}

@@ -200,6 +200,26 @@ def test_whatever_looks(play, tool, arguments, status):
     assert found(play(events)) == [WARN]
 
 
+PAGE = "Basket: two lamps, one shade. Delivery to the harbour office. Choose how you would like to pay for it."
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "count"),
+    [("browser_click", "element", 1), ("left_click", "coordinate", 1), ("browser_scroll", "to", 0)],
+)
+def test_a_page_that_stays_whatever_is_pressed_is_one_answer(play, tool, argument, count):
+    """Six different buttons and the page is the same; scrolling is there to show the same page."""
+    events = [tool_call(n, tool, {argument: f"{n}, {n}"}, PAGE) for n in range(6)]
+    assert found(play(events[:5])) == []
+    assert len(found(play(events))) == count
+
+
+def test_a_page_that_moves_on_is_progress(play):
+    """Six buttons and six pages."""
+    events = [tool_call(n, "browser_click", {"element": f"b{n}"}, f"{PAGE} Order number {n}.") for n in range(12)]
+    assert {alert.level for alert in play(events)} <= {"notice"}
+
+
 # Healthy practice
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from detectors import Limits, SessionState, limits_from, observe
 from detectors.limits import InvalidLimits
 from schemas.common import ErrorInfo
-from schemas.testing import at, control, session_event, tool_call
+from schemas.testing import at, session_event, tool_call
 
 MISSING = "ledger entry must name a currency"
 UNBALANCED = "debit and credit are not balanced"
@@ -277,12 +277,6 @@ def test_a_message_of_the_user_clears(play):
     assert len(found(play(events, {"decision.user_message_clears": False}))) == 1
 
 
-def test_after_going_on_the_loop_is_warned_about_anew(play):
-    """A person who lets a stopped session go on gets the whole ladder again."""
-    events = [*said([MISSING] * 12), control(13, "resume"), *(post(n) for n in range(14, 19))]
-    assert [level for level, _, _ in found(play(events))] == ["warn", "warn", "terminate", "warn"]
-
-
 # Agents that have one tool, or no flags
 
 
@@ -342,15 +336,6 @@ def test_refusals_of_worlds_pages_screens_and_servers_are_failures(play, tool, a
     assert found(play([works(0), *events[:4]])) == []
     assert found(alerts) == [FIVE]
     assert alerts[0].evidence.weak
-
-
-def test_flag_and_text_weigh_differently(play):
-    """The same row with the harness's flags is strong evidence and terminates."""
-    events = [shell(0, "ls", "notes.txt", status="ok")]
-    events += [shell(n, f"do{n} it", PROSE.format(f"do{n}"), status="error") for n in range(1, 13)]
-    alerts = play(events)
-    assert found(alerts)[-1] == ("terminate", "same_failure.terminate", 12)
-    assert not any(alert.evidence.weak for alert in alerts)
 
 
 # Healthy practice

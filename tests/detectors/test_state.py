@@ -3,9 +3,11 @@
 import msgspec
 import pytest
 
-from detectors import Limits, SessionState, UnsupportedState, decode_state, encode_state, observe
-from detectors.state import STATE_VERSION
-from schemas.testing import tool_call
+from detectors import Limits, SessionState, UnsupportedState, decode_state, encode_state, limits_from, observe
+from detectors.state import MAX_LOOPS, STATE_VERSION
+from schemas.common import Agent, ErrorInfo, Task, Usage
+from schemas.testing import at, session_event, tool_call
+from tests.detectors.traces import shell, work
 
 
 def test_a_session_goes_on_from_its_encoded_state():
@@ -36,20 +38,79 @@ def test_damaged_states_are_refused(data):
         decode_state(data)
 
 
-def test_size_is_bounded_whatever_comes():
-    """The longest identifiers and texts, many programs and loops: under 16 kB."""
-    state, long = SessionState(), "x" * 255
+MAX_BYTES = 16_000
+"""Of one session's encoded state: a worker holds thousands of them, and writes each with every commit."""
+
+
+def adversary(n, letter):
+    """An event of a producer that makes everything as long, as many and as different as the contract allows."""
+    long = letter * 255
+    who = {
+        "agent": Agent(id=long, role=long, name=long, model=long, config=long),
+        "task": Task(id=long, type=long, repo=long, ref=long, paths=tuple(f"{place}{long * 3}" for place in range(99))),
+        "session_id": long,
+        "event_id": f"{n:05}{long}"[:256],
+        "call_id": f"toolu_{n:020}",
+        "usage": Usage(input_tokens=2**40 + n, cost_usd=n / 7),
+    }
+    told = ErrorInfo(code=f"E{n % 17}", message=f"Error: {long[:80]} in part {letter * (n % 19)}")
+    kinds = (
+        (f"tool{n % 40}{long}"[:256], {"command": f"prog{n % 23} {n}{long * 40}"}, long * 100, told),
+        ("read", {"path": f"{n % 11}{long}", "offset": 1_000 * n, "limit": 900}, f"{n}{long}", None),
+        ("edit", {"path": f"{n % 11}{long}", "new": f"{n}{long}"}, "refused", told),
+        ("search", {"query": " ".join(f"{letter}{n}word{place}" for place in range(30))}, "no matches", None),
+        ("bash", {"command": f"pytest tests/{n % 13} {long}"}, f"{n} failed {long}", told),
+        ("edit", {"path": f"{n % 7}{long}", "new": f"{n % 3}"}, "done", None),
+        (f"denied{n % 3}{long}"[:256], {"n": n}, "not allowed", told),
+    )
+    if n % 29 == 0:
+        return session_event(n, "user_message", occurred_at=at(10**6 + n), session_id=long, event_id=who["event_id"])
+    # Now and then one call comes several times, so that there are loops under watch as well.
+    tool, arguments, result, error = kinds[(n // 9) % len(kinds)] if n % 2 else kinds[n % len(kinds)]
+    return tool_call(n, tool, arguments, result, error=error, **who)
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "語"])
+def test_size_is_bounded_whatever_comes(letter):
+    """The longest identifiers and texts, in any script, many tools, targets, failures and loops: one bound for all."""
+    state, sizes = SessionState(), []
+    for n in range(1_500):
+        observe(state, adversary(n, letter), Limits())
+        if n % 50 == 49:
+            sizes.append(len(encode_state(state)))
+    assert max(sizes) < MAX_BYTES
+
+
+def test_size_is_bounded_with_as_many_loops_as_there_is_room_for():
+    """Loops under watch, each of many calls and warned about often, take no more."""
+    state, n = SessionState(), 0
+    limits = limits_from([("test", {"decision.repeat_factor": 1.01, "decision.rearm_after": 1_000})])
+    for loop in range(40):
+        for step in range(24):
+            call = shell(
+                n,
+                f"./tool_{loop}_{step % 8} {'x' * 200}",
+                f"{loop} {step % 8} {'y' * 99}",
+                event_id=f"{n}{'z' * 250}"[:256],
+            )
+            observe(state, call, limits)
+            n += 1
+    assert len(state.loops) == MAX_LOOPS
+    assert len(encode_state(state)) < MAX_BYTES
+
+
+def test_what_is_remembered_of_healthy_work_is_small():
+    """The sessions that there are thousands of: a few kilobytes each, and no more after a day than after an hour."""
+    state, sizes = SessionState(), []
     for n in range(2_000):
-        call = tool_call(
-            n,
-            session_id=long,
-            event_id=f"{n:04d}{long}"[:256],
-            tool=f"tool{n % 40}{long}"[:256],
-            arguments={"command": f"prog{n % 23} {long * 40}"},
-            result=long * 100,
-            error=f"E{n % 17}",
-            call_id=f"call {n}",
-        )
-        observe(state, call, Limits())
-        if n % 100 == 99:
-            assert len(encode_state(state)) < 16_000
+        observe(state, work(n), Limits())
+        if n % 500 == 499:
+            sizes.append(len(encode_state(state)))
+    assert max(sizes) < 6_000
+    assert max(sizes) < 1.1 * min(sizes)
+
+
+def test_a_new_state_is_empty():
+    """Nothing is known of a session before its first event, and that takes next to nothing."""
+    assert decode_state(encode_state(SessionState())) == SessionState()
+    assert len(encode_state(SessionState())) < 300

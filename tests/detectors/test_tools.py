@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.tools import command_of, plain_name, words_of
+from detectors.tools import command_of, plain_name
 from tests.detectors.reading import json_values
 
 
@@ -42,12 +42,6 @@ def test_every_name_has_a_plain_one_that_stays(name):
     assert plain_name(plain) == plain
 
 
-def test_words_of_a_plain_name():
-    """Kinds are told by whole words, so that `reread` has no `read`."""
-    assert words_of("replace_string_in_file") == {"replace", "string", "in", "file"}
-    assert words_of("reread") == {"reread"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "command"),
     [
@@ -59,6 +53,8 @@ def test_words_of_a_plain_name():
         ({"code": "print(1)"}, "print(1)"),
         ({"script": "make", "cwd": "/srv"}, "make"),
         ({"input": "make"}, "make"),
+        ({"function": "() => 1"}, "() => 1"),
+        ({"expression": "1 + 1"}, "1 + 1"),
         ({"command": "ls", "input": "y"}, "ls"),
         ("ls -l", "ls -l"),
         ({"command": [{}, []]}, "{} []"),
