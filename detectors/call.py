@@ -9,17 +9,19 @@ from detectors.canonical import canonical_arguments, digest, opened
 from detectors.catalogue import Tools
 from detectors.excerpt import call_excerpt, cut
 from detectors.facts import WORD_BYTES, Call, Mark
-from detectors.failure import MIN_LETTERS, complains, read_failure, speaks_of_outage
+from detectors.failure import MIN_LETTERS, read_failure, speaks_of_outage
 from detectors.interface import is_acknowledgement, moves_on, page_of, without_handles
 from detectors.limits import Limits
 from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result, text_of
 from detectors.nothing import brought_nothing, unwrapped
 from detectors.patch import patch_digest
 from detectors.tools import plain_name
+from detectors.verdict import complains
 from schemas.events import ToolCall
 
 _QUERY_WORD = re.compile(r"[^\W_]{3,}")
 _MAX_WORDS = 12
+_ANSI = re.compile(r"\x1b\[[\d;]{0,20}m")  # colours
 _NAME_BYTES = 64
 _ANSWER_CHARS = 1_000
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
@@ -33,7 +35,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     use = tools.use(name, arguments)
     action = _action(event, name, arguments, limits)
     result = None if event.result is UNSET else event.result
-    text = "" if result is None else text_of(result)
+    text = "" if result is None else _ANSI.sub("", text_of(result))
     interacts = use.kind == "interact"
     masked = _masked(text, name, tools, interacts=interacts)
     only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)
@@ -41,8 +43,9 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     fit = "" if result is not None and not _is_cut(event, text) else event.result_digest or ""
     outcome = (event.status or "", _error_key(event))
     echoes = [*echoes_of(arguments), *(each for each in (use.query, use.target) if len(each) >= MIN_ECHO_CHARS)]
-    answer = unwrapped(mask_answer(masked, echoes))
-    failure = read_failure(event, use)
+    raw = unwrapped(masked)
+    answer = unwrapped(mask_answer(masked, echoes)) if raw else ""
+    failure = read_failure(event, use, text, answer)
     known = result is not None and recorded
     scrolls = interacts and moves_on(name, arguments, text if only_worked else "")
     return Call(
@@ -55,7 +58,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
         action=action,
         key=_key(action, f"{masked}\0{fit}", outcome, recorded=recorded),
         answer=digest("answer", name, answer, fit, *outcome) if known and _speaks(answer) else 0,
-        patch=patch_digest(name, arguments, tools.label_arguments(name)) if use.kind == "edit" else 0,
+        patch=patch_digest(name, arguments, tools.label_arguments(name), use.target) if use.kind == "edit" else 0,
         page=page_of(text, scrolls=scrolls) if interacts else 0,
         target=digest("target", use.target) if use.target else 0,
         words=words_of_query(use.query) if use.kind == "search" else b"",
@@ -67,9 +70,9 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
         executes=use.executes,
         changes=use.changes,
         scrolls=scrolls,
-        empty=known and brought_nothing(answer),
+        empty=known and (brought_nothing(answer, shows=use.kind == "read" and use.executes) if answer else not raw),
         complains=known and complains(answer),
-        outage=_is_outage(result, event.status),
+        outage=_is_outage(text, event.status),
         failure=failure,
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
     )
@@ -117,11 +120,9 @@ def _is_cut(event: ToolCall, text: str) -> bool:
     return event.result_length is not None and event.result_length > len(text)
 
 
-def _is_outage(result: Any, status: str | None) -> bool:
+def _is_outage(text: str, status: str | None) -> bool:
     """Tell whether a short result is the word of an outage, though its flag says success: that passes by itself."""
-    return (
-        status in {"ok", None} and isinstance(result, str) and len(result) <= _OUTAGE_CHARS and speaks_of_outage(result)
-    )
+    return status in {"ok", None} and len(text) <= _OUTAGE_CHARS and speaks_of_outage(text)
 
 
 def _error_key(event: ToolCall) -> str:

@@ -15,7 +15,7 @@ from detectors.excerpt import excerpt
 from detectors.facts import Call
 from detectors.findings import Finding
 from detectors.guidance import guidance
-from detectors.limits import Limits
+from detectors.limits import MAX_WINDOW_CALLS, Limits
 from detectors.state import DISMISSED, MAX_LOOP_ALERTS, MAX_LOOPS, NOTICE, TERMINATED, WARN, Loop, SessionState
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
@@ -85,6 +85,7 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
         alerted_ms=call.mark.at_ms,
         since_ms=finding.mark.at_ms if finding.since_ms is None else finding.since_ms,
         mark=finding.mark,
+        from_text=finding.from_text,
     )
     state.loops.append(loop)
     return loop
@@ -109,6 +110,7 @@ def _is_corroborated(
         other is not loop
         and other.detector != finding.detector
         and WARN <= other.level < DISMISSED
+        and not (other.from_text and finding.from_text)
         and loop.last_seq - other.last_seq <= limits.decision.rearm_after
         for other in state.loops
     )
@@ -117,7 +119,7 @@ def _is_corroborated(
 def _is_same(loop: Loop, finding: Finding, call: Call) -> bool:
     """Tell whether a finding speaks of a loop that was seen lately: more than half of one's members are the other's."""
     known, members = set(loop.members), set(finding.members)
-    lately = call.seq - loop.last_seq <= len(known | members)
+    lately = call.seq - loop.last_seq <= MAX_WINDOW_CALLS
     return lately and 2 * len(known & members) > min(len(known), len(members))
 
 

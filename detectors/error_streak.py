@@ -2,7 +2,8 @@
 
 Failures count per program, clustered by code or masked message, so that A, B, C, A in one area is one pattern. A call
 that shows movement adds a half (CycleDetector's halved counting): changed arguments, a kind of failure not seen in the
-streak, or another kind than the last after an accepted edit. The same call with the same failure, and tools that do not
+streak, or another kind than the last after an accepted edit. Where most kinds are new, evidence is weak: from error to
+error is how builds are mended. The same call with the same failure, and tools that do not
 exist or are forbidden, have limits of their own.
 """
 
@@ -130,12 +131,14 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
 def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
     area = _take_area(state, call)
     if failure.failing is not None and area.failing is not None and failure.failing < area.failing:
-        area.count, area.mark = 0.0, call.mark
+        area.count, area.again, area.mark = 0.0, 0.0, call.mark
         area.kinds.clear()
     if failure.failing is not None:
         area.failing = failure.failing if area.failing is None else min(area.failing, failure.failing)
     kind = failure.kind or 0
-    area.count += 0.5 if area.count and _moved(area, call, kind) else 1.0
+    weight = 0.5 if area.count and _moved(area, call, kind) else 1.0
+    area.count += weight
+    area.again += weight if kind in area.kinds else 0.0
     area.edited = False
     area.actions = [*[seen for seen in area.actions if seen != call.action][1 - MAX_KINDS :], call.action]
     area.kinds = [*[seen for seen in area.kinds if seen != kind][1 - MAX_KINDS :], kind]
@@ -167,7 +170,7 @@ def _area_finding(
         what=f"failures of {call.program} without a success between: {kinds}, counted as {area.count:g}",
         calls=(call.text,),
         failure=failure,
-        weak=failure.from_text,
+        weak=failure.from_text or 2 * area.again < area.count,
     )
 
 

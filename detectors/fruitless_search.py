@@ -5,7 +5,7 @@ run without an answer is a question without one. Never terminates alone.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -38,7 +38,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     state.searches = [*state.searches[1 - MAX_SEARCHES :], Search(call.action, fruitless, call.words, call.mark)]
     if not fruitless:
         return
-    misses = [search for search in state.searches[-group.window :] if search.fruitless]
+    misses = _distinct(search for search in state.searches[-group.window :] if search.fruitless)
     limit, how = f"{NAME}.warn", "brought nothing"
     if len(misses) < group.warn:
         misses = [search for search in misses if _reworded(search.words, call.words)]
@@ -62,6 +62,11 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     )
 
 
+def _distinct(searches: Iterable[Search]) -> list[Search]:
+    """Return the searches, each once: to ask the same again is an identical call, or an alternation."""
+    return list({search.action: search for search in searches}.values())
+
+
 def _reworded(words: bytes, others: bytes) -> bool:
     """Tell whether two queries share half the words of the shorter one, or three of a longer one."""
     first, second = _words(words), _words(others)
@@ -75,11 +80,14 @@ def _words(prints: bytes) -> set[bytes]:
 
 def _fruitless(call: Call) -> bool | None:
     """Tell whether a search or look-up brought nothing; None for calls that are none, or whose result is not known."""
-    failing = call.failure is not None and not call.failure.transient
+    failure = call.failure
+    if failure is not None and (failure.transient or failure.denied or failure.unknown_tool):
+        return None
+    failing = failure is not None
+    if not (call.recorded or failing) or call.outage:
+        return None
     if call.kind == "search":
-        return failing or call.empty if call.recorded or failing else None
-    if call.kind == "read" and not call.outage:
-        return True if call.empty or (failing and not call.executes) else None
-    if call.kind == "check" and call.empty and _TESTS.search(call.text):
-        return True
-    return None
+        return failing or call.empty
+    if call.kind == "read":
+        return failing or (call.empty and not call.executes)
+    return True if call.kind == "check" and call.empty and _TESTS.search(call.text) else None

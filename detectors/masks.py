@@ -22,7 +22,7 @@ MASK = "<~>"
 # boundaries are looked behind for. One pattern for all of them took ten times as long.
 _VOLATILE = (
     re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"),  # UUID
-    re.compile(r"""/(?:private/)?(?:tmp|var/tmp|var/folders)/[^\s'"`:;,)\]>]+"""),  # temporary path
+    re.compile(r"""/(?<![\w.~-]/)(?:private/)?(?:tmp|var/tmp|var/folders)/[^\s'"`:;,)\]>]+"""),  # temporary path
     re.compile(r"(?:call|toolu|req|msg|chatcmpl|resp|sess|run)[_-][A-Za-z0-9]{12,}"),  # generated id
     re.compile(
         r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +(?:\d{1,2} )?[A-Z][a-z]{2} [\d ]*"  # as `date` prints it
@@ -118,4 +118,4 @@ def echoes_of(arguments: Any) -> list[str]:
             stack.extend(value.values())
         elif isinstance(value, list):
             stack.extend(value)
-    return sorted(found, key=len, reverse=True)[:_ECHO_MAX_STRINGS]
+    return sorted(found, key=lambda text: (-len(text), text))[:_ECHO_MAX_STRINGS]

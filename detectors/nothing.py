@@ -18,24 +18,30 @@ _SAYS_NOTHING = re.compile(
       \b(?:no|0|zero)[^\S\n]+(?:\w+[^\S\n]+){0,2}?
         (?:results?|match(?:es|ing)?|hits|entries|records|items|objects?|documents?|articles?|papers?|studies|files?
           |rows|data|occurrences|references|symbols?|pages?|posts|flights?|options|products?|users?|orders?|answers?
-          |elements?|output)\b(?!\s*:\s*[1-9])
+          |elements?|emails?|messages?|tasks?|issues|events?|notes?|comments?|tickets?|contacts?|channels?|content
+          |output)\b(?!\s*:\s*[1-9])
     | \b(?:could|can|did|was|were|is|are)\s?(?:not|n't)\s(?:be\s)?(?:find|found|located?|match|available)
     | \bcannot\s(?:find|be\sfound|locate) | \bunable\sto\s(?:find|locate)
     | \bnot\sfound\b | \bnot\smatch\b | \bno\s(?:such|longer\savailable)\b | \bnone\s(?:were\s|was\s)?found\b
-    | \bdoes\s?(?:not|n't)\s(?:exist|appear|contain) | \bfound\s(?:no|0)\b | \breturned?\s(?:no|nothing|0)\b
+    | \bdid\snot\sproduce\sany\b | \bwithout\s(?:any\s)?output\b | ^\W*(?:empty|no\scontent|none)\W*$
+    | \bfound\s(?:no|0)\b(?!\s(?:vulnerab|error|issue|problem|warning|conflict))
+    | \bdoes\s?(?:not|n't)\s(?:exist|appear|contain) | \breturned?\s(?:no|nothing|0)\b
     | \bnothing\s(?:was\s|were\s)?(?:found|happen(?:s|ed)|matche[sd]|returned|to\s(?:show|see|report|display))
     | \bis\sempty\b | \bempty\s(?:result|response|list|output|set)\b
     """
 )
-_WRAPPER = re.compile(r"<([\w-]{1,40})>\s*\d*\s*</\1>|</?[\w-]{1,40}>")
+_WRAPPER = re.compile(r"<([\w-]{1,40})>\s{0,8}\d{0,8}\s{0,8}</\1>|</?[\w-]{1,40}\s?/?>")
 _HOLLOW = re.compile(
-    r"""(?x)\[\s*\] | \{\s*\} | \b(?:null|None|nil)\b
+    r"""(?x)\[\s*\] | \{\s*\} | \b(?:null|None|nil)\b | [:=]\s*(?:""|\'\')
       | (?i:\b(?:count|total|hits|num\w*|n|size|length|results?|matches|found)["']?\s*[:=]\s*0\b)"""
 )
 _SYNTAX = re.compile(
-    r"""(?x)[\w.-]+["']?\s*[:=]\s*                              # names of fields
+    r"""(?x)["']?(?:page\w*|limit|offset|per_page|total_pages|status|exit_?code|took|type)["']?\s*:\s*["']?\w*["']?
+      | [\w.-]+["']?\s*[:=]\s*                              # names of fields
       | \b(?:null|None|nil|true|false|True|False|0(?:\.0+)?|success|ok|OK)\b"""
 )
+_EXIT_ONE = re.compile(r"(?i)\W*(?:exit|return)[\s_]?(?:code|status)\W{0,3}1\W*")  # of a search without a match
+_PLACED = re.compile(r"\S{1,300}:\d+[:-]")  # a line that was found, with its place
 
 
 def unwrapped(masked: str) -> str:
@@ -43,12 +49,17 @@ def unwrapped(masked: str) -> str:
     return _WRAPPER.sub("", masked).replace(MASK, "").strip()
 
 
-def brought_nothing(text: str) -> bool:
-    """Tell whether an answer says that there is nothing; ``text`` has lost its wrapper, echoes and volatile parts."""
+def brought_nothing(text: str, *, shows: bool) -> bool:
+    """Tell whether an answer says that there is nothing; ``text`` has lost its wrapper, echoes and volatile parts.
+
+    What ``shows`` a file is never judged by the words that are in it.
+    """
     if len(text) > _SHORT_CHARS:
         return False
-    if not text or _SAYS_NOTHING.search(text[:_HEAD_CHARS]):
+    if not text:
         return True
-    if _HOLLOW.search(text) is None:
+    if shows or _PLACED.match(text):
         return False
-    return not any(map(str.isalnum, _SYNTAX.sub("", text)))
+    if _SAYS_NOTHING.search(text[:_HEAD_CHARS]) or _EXIT_ONE.fullmatch(text):
+        return True
+    return _HOLLOW.search(text) is not None and not any(map(str.isalnum, _SYNTAX.sub("", text)))

@@ -1,7 +1,8 @@
 """When two edits are the same: comments, blank space and what only describes the edit make no difference.
 
 Agents resubmit one change for hours with its comment reworded, so an edit is compared by the code that it puts down and
-by the place where it puts it. The form is for comparing only and is never shown.
+by the place where it puts it. What a comment is depends on the language, which the file's name tells; where nothing
+tells, only what is one in nearly every language counts. The form is for comparing only and is never shown.
 """
 
 import re
@@ -11,33 +12,70 @@ from typing import Any
 from detectors.canonical import canonical_arguments, digest
 
 _MAX_CHARS = 65_536
-_COMMENT = re.compile(
-    r"""(?mx)
-      /\*[\s\S]{0,4000}?\*/ | <!--[\s\S]{0,4000}?-->
-    | (?:^|(?<=[\s;,{}()]))//[^\n]* | (?:^|(?<=\s))\#(?![!{])[^\n]* | (?:^|(?<=\s))--\s[^\n]*
-    """
-)
-_NAME = re.compile(r"#[\w-]+\Z")  # of a channel, an order, a colour
+_NAME_CHARS = 300
+
+_TEXT = r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)"""  # kept whole, whatever is in it
+_BLOCK = r"/\*[\s\S]{0,4000}?\*/"
+_SLASHES = re.compile(rf"{_TEXT}|{_BLOCK}|//[^\n]*")
+_HASHES = re.compile(rf"(?m){_TEXT}|(?:^|(?<=\s))\#(?!!)[^\n]*")
+_DASHES = re.compile(rf"{_TEXT}|{_BLOCK}|--[^\n]*")
+_TAGS = re.compile(r"(\Z.)|<!--[\s\S]{0,400}?-->")
+_STYLES = re.compile(rf"{_TEXT}|{_BLOCK}")
+_UNKNOWN = re.compile(rf"(?m){_TEXT}|{_BLOCK}|(?:^[ \t]*|(?<=[;{{}}),])[ \t]*)//[^\n]*")
+_PROSE = re.compile(r"(\Z.)|\Z.")  # has no comments
+_LANGUAGES = {
+    suffix: pattern
+    for pattern, suffixes in (
+        (
+            _SLASHES,
+            "c cc cpp cs dart go gradle groovy h hpp java js jsx kt m mjs php proto rs scala scss swift ts tsx v",
+        ),
+        (_HASHES, "bash conf ex exs jl mk pl py pyi r rb sh tf toml yaml yml zsh"),
+        (_DASHES, "elm hs lua sql"),
+        (_TAGS, "html svelte svg vue xml"),
+        (_STYLES, "css less"),
+        (_PROSE, "csv json log md rst txt"),
+    )
+    for suffix in suffixes.split()
+}
+_SUFFIX = re.compile(r"[^\s/\\]\.([A-Za-z]{1,6})\Z")
 _BLANK = re.compile(r"\s+")
 
 
-def patch_digest(tool: str, arguments: Any, labels: Collection[str]) -> int:
-    """Return the digest of an edit without its comments, blanks and label arguments; 0 when nothing is known of it."""
+def patch_digest(tool: str, arguments: Any, labels: Collection[str], target: str) -> int:
+    """Return the digest of an edit without its comments, blanks and label arguments; 0 when nothing is known of it.
+
+    ``target`` is the file that is edited, where that is known.
+    """
     if not isinstance(arguments, dict | list | str) or not arguments:
         return 0
     if isinstance(arguments, dict) and labels:
         arguments = {key: value for key, value in arguments.items() if key not in labels}
-    return digest("patch", tool, canonical_arguments(_bare(arguments)))
+    comment = _LANGUAGES.get(_suffix(target) or _suffix_within(arguments), _UNKNOWN)
+    return digest("patch", tool, canonical_arguments(_bare(arguments, comment)))
 
 
-def _bare(value: Any) -> Any:
-    """Return a JSON value whose texts have lost comments and blanks, and whose empty parts are gone."""
-    if isinstance(value, str) and _NAME.match(value):
-        return value
+def _suffix(name: str) -> str:
+    found = _SUFFIX.search(name) if len(name) <= _NAME_CHARS else None
+    return found.group(1).lower() if found else ""
+
+
+def _suffix_within(value: Any) -> str:
+    """Return the suffix of the first file that the arguments name, at whatever depth."""
     if isinstance(value, str):
-        return _BLANK.sub("", _COMMENT.sub("", value[:_MAX_CHARS])) + value[_MAX_CHARS:]
+        suffix = _suffix(value)
+        return suffix if suffix in _LANGUAGES else ""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next(filter(None, map(_suffix_within, inner)), "")
+
+
+def _bare(value: Any, comment: re.Pattern[str]) -> Any:
+    """Return a JSON value whose texts have lost comments and blanks, and whose empty parts are gone."""
+    if isinstance(value, str):
+        code = comment.sub(lambda found: found.group(1) or "", value[:_MAX_CHARS])
+        return _BLANK.sub("", code) + value[_MAX_CHARS:]
     if isinstance(value, list | tuple):
-        return [_bare(item) for item in value]
+        return [_bare(item, comment) for item in value]
     if isinstance(value, dict):
-        return {key: bare for key, item in value.items() if (bare := _bare(item)) not in ([], {})}
+        return {key: bare for key, item in value.items() if (bare := _bare(item, comment)) not in ([], {})}
     return value

@@ -54,4 +54,6 @@ def _counts(call: Call) -> bool:
         return False
     if call.kind == "interact":
         return call.recorded and not call.scrolls  # whatever is pressed, the page stays
-    return not call.empty if call.kind in _LOOKS else call.complains
+    if call.kind in _LOOKS:
+        return not call.empty
+    return call.complains and call.kind != "check"  # which did not fail

@@ -24,9 +24,9 @@ ABOUT = About(
 
 def note_edit(state: SessionState, call: Call) -> None:
     """Remember the call among the latest edits, when it is one whose outcome is known."""
-    if call.kind != "edit" or call.executes or call.talks:
+    if call.kind != "edit" or call.talks or (call.failure is None and not call.succeeded):
         return
-    if call.failure is None and not call.succeeded:
+    if call.failure is not None and call.failure.transient:
         return
     reason = 0 if call.failure is None else call.failure.kind or call.answer or 1
     state.edits = [
@@ -46,7 +46,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         if level := level_of(len(same), group.warn, group.terminate):
             yield _finding(call, same, f"{NAME}.{level}", limits)
         return
-    row = _in_row(state.edits)
+    row = _in_row(state)
     if level := level_of(len(row), group.warn, group.terminate):
         yield _finding(call, row, f"{NAME}.{level}", limits)
         return
@@ -66,14 +66,22 @@ def _failing(edits: list[Edit], latest: Edit) -> list[Edit]:
     return same[::-1]
 
 
-def _in_row(edits: list[Edit]) -> list[Edit]:
-    """Return the accepted edits at the end that are one patch, with no other call between them."""
-    row = [edits[-1]]
-    for edit in reversed(edits[:-1]):
-        if edit.patch != row[0].patch or edit.reason or row[0].seq - edit.seq != 1:
+def _in_row(state: SessionState) -> list[Edit]:
+    """Return the accepted edits at the end that are one patch, with no other work between them."""
+    row = [state.edits[-1]]
+    for edit in reversed(state.edits[:-1]):
+        if edit.patch != row[0].patch or edit.reason or _works_between(state, edit, row[0]):
             break
         row.insert(0, edit)
     return row
+
+
+def _works_between(state: SessionState, earlier: Edit, later: Edit) -> bool:
+    """Tell whether a call between two edits did something: thoughts, waits and edits of unknown outcome did not."""
+    if later.seq - earlier.seq > len(state.recent):
+        return True
+    between = (call for call in state.recent if earlier.seq < call.seq < later.seq)
+    return any(not (call.talks or call.polls or call.kind == "edit") for call in between)
 
 
 def _finding(call: Call, same: list[Edit], limit: str, limits: Limits) -> Finding:

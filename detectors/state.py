@@ -78,12 +78,13 @@ class Cycle(msgspec.Struct, array_like=True):
 class Area(msgspec.Struct, array_like=True):
     """Failures in a row of one program.
 
-    ``failing`` is the smallest number of failing checks seen in it; ``edited`` tells of an accepted edit since the
-    last one.
+    ``again`` is how much of the count came from kinds of failure that had been seen; ``failing`` is the smallest number
+    of failing checks seen in it; ``edited`` tells of an accepted edit since the last one.
     """
 
     area: int
     count: float = 0.0
+    again: float = 0.0
     kinds: list[int] = msgspec.field(default_factory=list)
     actions: list[int] = msgspec.field(default_factory=list)
     failing: int | None = None
@@ -113,9 +114,8 @@ class FailingRow(msgspec.Struct, array_like=True):
     """Failing calls in a row.
 
     ``kind`` is the latest reason, ``other`` the one before it; ``block`` is the weight of the latest calls that failed
-    for the latest reason alone, ``pair`` of those that failed for either, ``first`` which of them began, and ``in_turn``
-    says that it came back.
-    ``calls`` counts all of them; ``mark`` is of the first.
+    for the latest reason alone, ``pair`` of those that failed for either, ``first`` which of them began, and
+    ``in_turn`` says that it came back. ``calls`` counts all of them; ``mark`` is of the first.
     """
 
     calls: int = 0
@@ -196,6 +196,7 @@ class Loop(msgspec.Struct, array_like=True):
     alerted_ms: int
     since_ms: int
     mark: Mark
+    from_text: bool = False
     alerts: list[int] = msgspec.field(default_factory=list)
 
 

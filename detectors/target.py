@@ -146,7 +146,9 @@ def _object(name: str, kind: Kind, found: Found, rest: list[tuple[str, Any]]) ->
         return _text(found["objects"][1])
     if kind == "read":
         asked = [found["queries"][1]] if "queries" in found else []
-        return " ".join(filter(None, (_text(value) for value in (*asked, *(value for _, value in rest)))))[:_KEPT_CHARS]
+        return " ".join(filter(None, (_text(value) for value in (*asked, *(value for _, value in sorted(rest))))))[
+            :_KEPT_CHARS
+        ]
     return _text(rest[0][1]) if len(rest) == 1 else ""
 
 

@@ -141,6 +141,12 @@ def test_a_success_of_the_same_program_clears(play):
     assert found(play([*moles(14), other, fail(100, KINDS[2])])) == [("warn", "error_streak.warn", 29)]
 
 
+def test_a_run_whose_outcome_nobody_knows_does_not_clear(play):
+    """Without a flag and a result it may have failed as well."""
+    unknown = tool_call(99, arguments={"command": "go test ./ok"}, result=UNSET, status=None)
+    assert found(play([*moles(14), unknown, fail(100, KINDS[2])])) == [("warn", "error_streak.warn", 29)]
+
+
 def test_a_smaller_failing_set_clears(play):
     """Twelve failures, then seven, then three is progress."""
     events = []

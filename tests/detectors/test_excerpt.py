@@ -79,7 +79,8 @@ def test_values_under_telling_names_are_taken_out_whole(arguments):
 @pytest.mark.parametrize("pad", range(0, 110, 7))
 def test_a_cut_never_exposes_a_part_of_a_credential(pad):
     """Wherever the cut falls, the secret is gone before it."""
-    assert "hunter" not in excerpt("x" * pad + " password=hunter2hunter2hunter2", 100)
+    for secret in ("password=hunter2hunter2hunter2", "sk-hunter2hunter2hunter2", "https://u:hunter2hunter2@h"):
+        assert "hunter" not in excerpt("x" * pad + f" {secret}", 100)
 
 
 @given(st.text(), st.integers(0, 200))
@@ -104,6 +105,8 @@ def test_any_call_has_an_excerpt_within_its_limit(value, body):
 def test_a_cut_never_falls_inside_a_character():
     """What is kept in the state is bounded in bytes, and stays text."""
     assert cut("ééé", 3) == "é"
+    assert excerpt("é" * 100, 100) == "é" * 100
+    assert len(excerpt("漢" * 100, 100).encode()) <= 200
     assert cut("abc", 3) == "abc"
     assert cut("a\ud800b", 9) == "a?b"
 

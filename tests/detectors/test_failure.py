@@ -50,6 +50,24 @@ def test_the_message_of_the_error_goes_before_the_result():
     assert one.template == "disk quota reached on volume"
 
 
+def test_an_error_without_a_message_leaves_it_to_the_result():
+    """Many producers send the exit code alone; the reason stands in the text."""
+    one = failure_of(SHELL, "no route to the volume", "error", error=ErrorInfo(code=2))
+    other = failure_of(SHELL, "disk quota reached on volume", "error", error=ErrorInfo(code=2))
+    assert one is not None
+    assert other is not None
+    assert one.template == "no route to the volume"
+    assert one.kind != other.kind
+
+
+def test_of_chained_exceptions_the_last_is_the_reason():
+    """What was being handled when it was raised makes no other kind."""
+    chain = "{}\n\nDuring handling of the above exception, another exception occurred:\n\n{}"
+    one = failed(chain.format(traceback("KeyError: 'fee'"), traceback("ValueError: no price")))
+    assert one.kind == failed(chain.format(traceback("TypeError: is a text"), traceback("ValueError: no price"))).kind
+    assert one.kind != failed(chain.format(traceback("KeyError: 'fee'"), traceback("OSError: no disk left"))).kind
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -124,6 +142,7 @@ def test_templates_are_bounded_in_bytes(text, status):
     failure = failure_of(SHELL, f"Error: {text}", status)
     assert failure is not None
     assert len(failure.template.encode()) <= 160
+    assert len(failed("é" * 300).template.encode()) <= 160
 
 
 @given(json_values, st.sampled_from(["ok", None]), st.sampled_from([SHELL, CHECK, READ, GREP, BOOK]))

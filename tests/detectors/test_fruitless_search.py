@@ -187,6 +187,19 @@ def test_what_is_no_answered_search_neither_adds_nor_clears(play, between):
     assert found(play([*events, miss(8)])) == [("warn", "fruitless_search.warn", 8)]
 
 
+def test_unknown_results_are_no_hits(play):
+    """They do not push misses out of the window either."""
+    unknown = [miss(n, result=UNSET, status=None) for n in range(7, 10)]
+    assert found(play([*searches("-" * 7), *unknown, miss(10)])) == [("warn", "fruitless_search.warn", 10)]
+
+
+def test_searches_that_fail_are_misses(play):
+    """Whatever the reason, another one each time: nothing was found."""
+    reasons = [f"{name} is a word that the index skips" for name in NAMES]
+    events = [hit(0), *(miss(n, "a+b", reasons[n], error=ErrorInfo(message=reasons[n])) for n in range(1, 9))]
+    assert found(play(events)) == [("warn", "fruitless_search.warn", 8)]
+
+
 def test_a_message_of_the_user_clears(play):
     """A person may say where it is."""
     assert found(play([*searches("-" * 7), session_event(7, "user_message"), miss(8)])) == []

@@ -48,6 +48,7 @@ def test_unrecorded_interactions_warn_at_eight(play, count, seqs):
         ("browser_click", {"element": "Load more"}),
         ("swipe", {"direction": "up"}),
         ("wait", {"seconds": 5}),
+        ("wait_for_job", {"job": 7}),
         ("send_message", {"text": "please confirm"}),
     ],
 )
@@ -231,7 +232,9 @@ def test_a_refused_edit_settles_nothing(play):
 
 
 def test_calls_without_arguments_end_a_row(play):
-    """Nobody knows what was done in between."""
+    """Nobody knows what was done in between, be the answers equal or ever new."""
+    quotes = [tool_call(n, "fetch_quote", {"symbol": "TRC"}, f"{100 + n} points") for n in range(98)]
+    assert found(play([*quotes[:49], tool_call(99, arguments=None), *quotes[49:]]), "identical") == []
     blank = tool_call(50, arguments=None)
     assert (
         play([shell(0, "make demo"), shell(1, "make demo"), blank, shell(2, "make demo"), shell(3, "make demo")]) == []

@@ -96,6 +96,15 @@ def test_weak_evidence_waits_for_a_second_kind(play):
     assert [alert.level for alert in play(refused)] == ["warn", "terminate"]
 
 
+def test_going_round_is_weak_evidence_too(play):
+    """That nothing new was found ends nobody, also where a limit for it is set as low as can be."""
+    rooms = [
+        shell(0, f"./look {n}", f"room {n}, with all that is in it") for n in (0, 1, 2, 0, 2, 1, 1, 0, 2, 1, 2, 0) * 3
+    ]
+    limits = {"revisits": {"window": 3, "warn": 3}, "identical.window_warn": 7, "alternation.warn": 5}
+    assert "terminate" not in {alert.level for alert in play(numbered(rooms), limits) if alert.detector == "revisits"}
+
+
 def test_a_failing_flag_beside_text_is_a_second_kind(play):
     """The text says so, and the producer says so: twelve in a row for one reason are ended."""
     events = [

@@ -59,6 +59,19 @@ def test_refused_edits_are_failures_whatever_their_flag(result):
         assert failure.from_text
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        "The file has been updated. The linter found 2 errors:\nE999 at line 3",
+        "Updated src/basket.py\nFAILED tests/test_basket.py::test_total",
+        "src/basket.py has been edited.\nsrc/basket.py:3:1: error: ';' expected",
+    ],
+)
+def test_an_edit_whose_own_check_is_red_failed(result):
+    """Some edit tools run a linter or the tests at once: what was written down does not work."""
+    assert failure_of(EDIT, result) is not None
+
+
 ACCEPTED = [
     ("src/basket.py", "The file src/basket.py has been updated."),
     ("src/basket.py", ""),

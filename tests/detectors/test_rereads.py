@@ -5,7 +5,7 @@ from msgspec import UNSET
 
 from detectors import Limits, SessionState, observe
 from schemas.testing import at, session_event, tool_call
-from tests.detectors.traces import edit, found, numbered, reached, shell, view
+from tests.detectors.traces import click, edit, found, numbered, reached, shell, view
 
 WHOLE = view(0, "notes/plan.md", "the plan in ten points")
 OTHERS = [view(0, f"src/{n}.py", f"module {n}") for n in range(40)]
@@ -151,6 +151,15 @@ def test_an_edit_of_a_file_that_is_not_named_clears(play, command):
     assert rereads(play(spaced([WHOLE, WHOLE, change, WHOLE, WHOLE]))) == []
 
 
+def test_acting_in_a_world_or_an_interface_clears(play):
+    """What is looked at there may be another after each step; scrolling is no step."""
+    look = tool_call(0, "get_page_text", {"tab": 1}, "the cart is empty but for shoes")
+    pressed = [step for n in range(6) for step in (look, click(0, f"button {n}"))]
+    assert found(play(numbered(pressed)), "rereads") == []
+    scrolled = [step for n in range(3) for step in (look, tool_call(0, "scroll_down", {"pixels": n}, "ok"))]
+    assert rereads(play(numbered(scrolled))) == [("notice", 4)]
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -193,6 +202,7 @@ def test_a_reread_after_more_than_twenty_calls_counts_anew(play, between, count)
     "read",
     [
         view(0, "gone.md", "no such file", error="ENOENT"),
+        view(0, "locked.md", "may not be read by this user", status="denied"),
         view(0, "notes/plan.md", UNSET, status=None),
         tool_call(0, "grep", {"pattern": "plan", "path": "notes"}, "notes/plan.md:1: plan"),
         shell(0, "git diff", "nothing to see"),

@@ -79,7 +79,8 @@ def test_what_the_answer_repeats_of_the_question_does_not_make_another_answer(pl
 @pytest.mark.parametrize(("questions", "count"), [("ababab", 0), ("abcabc", 1)])
 def test_three_different_questions_are_needed(play, questions, count):
     """Two calls in turn are an alternation, not a tool that knows one answer."""
-    assert len(found(play([ask(n, question) for n, question in enumerate(questions)]))) == count
+    only = {"alternation": {"warn": 90, "terminate": 90, "edited_warn": 90, "edited_terminate": 90}}
+    assert len(found(play([ask(n, question) for n, question in enumerate(questions)], only))) == count
 
 
 @pytest.mark.parametrize("answer", ["", [], {"results": []}, "No results found.", "not found"])
@@ -104,13 +105,17 @@ def test_equal_small_values_are_answers_to_different_questions(play, value):
         ("update_cell", "Cell updated and sheet recalculated"),
         ("bash", "installed with all of its dependencies"),
         ("send_message", "Message delivered to the recipient"),
+        ("think", "Noted. Nothing else has to be done for this thought."),
+        ("bash", "No place was left as it stood before"),
     ],
 )
 def test_acknowledgements_of_what_acts_are_no_answers(play, tool, answer):
     """A hundred files written, each with the same friendly sentence."""
     events = []
     for n in range(75):
-        arguments = {"command": f"./setup-part-{n}"} if tool == "bash" else {"path": f"part{n}", "text": f"body of {n}"}
+        arguments = (
+            {"command": f"sed -i s/a{n}/b/ part{n}"} if tool == "bash" else {"path": f"part{n}", "text": f"body of {n}"}
+        )
         events.append(tool_call(n, tool, arguments, answer))
     assert found(play(events)) == []
 

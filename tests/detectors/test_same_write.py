@@ -129,6 +129,12 @@ def test_the_window_never_terminates(play):
     assert {level for level, _, _ in found(play(events))} == {"warn"}
 
 
+def test_a_refusal_between_ends_the_row(play):
+    """Accepted, refused, accepted: the file was another one in between."""
+    assert found(play([change(0), refused(1), change(2)])) == []
+    assert found(play([change(0), change(1), change(2)])) == [WARN]
+
+
 def test_another_edit_between_ends_the_row(play):
     """Two equal appends, another edit, two more: each pair may be meant."""
     events = [append(0), append(1), change(2), append(3), append(4)]

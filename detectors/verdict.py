@@ -1,0 +1,153 @@
+"""Whether a text says that its call failed, where no flag says so: weaker evidence than a flag.
+
+Flags often say no more than that the tool itself ran. A refused edit, a red check, an action without effect and an
+answer that begins with an error are told by their wording; what is shown of files and records is never judged by the
+words in it, only by the envelope around it.
+"""
+
+import re
+
+from detectors.nothing import brought_nothing
+from detectors.use import Use
+
+_HEAD_CHARS = 400
+_CHECK_CHARS = 4_000
+_REFUSAL_CHARS = 300
+_WORD_CHARS = 160  # a sentence or two: what a world or interface says to an action
+_SHOWN_CHARS = 1_000  # what reads and searches show; beyond it, it is content that may begin with anything
+
+_NONE = r"(?!\s*\(?(?:none|null|false|empty|0)\b|\s*[\"']{2}|\s*\{\}|\s*\[\])"
+_ENVELOPE = re.compile(
+    rf"""(?ix)
+      ^\s*\{{\s*["'](?:error|err|exception|error_message)["']\s*:{_NONE}
+    | ^\s*\{{[\s\S]{{0,300}}?["'](?:errors?|exception|error_message)["']\s*:\s*(?:["'][^"']|\{{\s*["']|\[\s*[\["'{{])
+    | ["']?(?:success|ok)["']?\s*[:=]\s*false\b | \bis_?error["']?\s*[:=]\s*true\b
+    | ["']status["']\s*:\s*["'](?:error|failed|failure)\b
+    """
+)
+_FAILED_TEXT = re.compile(
+    rf"""(?ix)
+      ^\s*(?:<[\w-]+>\s*)*(?:
+        traceback\ \(most\ recent | (?:\w+\.)*\w*(?:error|exception)\b\s*[:\-(]{_NONE}
+      | error\s*(?:[;!\[]|\Z|(?:\d|code|no|occurred|while|when|executing|running|calling|handling|parsing|retrieving
+        |loading|opening|reading|writing|during|processing|fetching|from|in|invalid|unknown)\b)
+      | fatal: | panic: | failed\b(?!:?\s*0\b) | failure\b(?!s?:?\s*0\b) | (?:command\ )?timed?\ ?out\b
+      | timeout\ \S+\ exceeded | (?:code\ )?execution\ failed\b | error\ in\ code\ parsing | \d{{4}}\ \(\w{{5}}\):
+      | (?:invalid|illegal|unrecognized|unsupported)\ (?!date)[\w-]+\b
+      | (?:you\ )?(?:cannot|can't|could\ not|unable\ to)\ \w
+      | (?:/?\w+/)*(?:ba|z|da|k)?sh:\ (?!warning)(?:line\ \d+:|\S+:)\ \S
+      | (?:command|process)\ (?:failed|exited\ with\ (?:exit\ )?(?:code|status)\ [1-9])
+      | (?:exit|return)\s?_?(?:code|status)\W{{0,3}}[1-9] | permission\ denied | unknown\ (?:tool|function|command)
+      | thread\ '[^'\n]*'\ panicked | exception\ in\ thread | make(?:\[\d+\])?:\ \*\*\* | segmentation\ fault
+      )
+    | ^[^\n]{{0,120}}\bis\ not\ recognized\ as\b
+    | \[?(?:exit|return)[\s_]?(?:code|status)\W{{0,3}}[1-9]\d*\b
+    | <returncode>[1-9]
+    | ^\W{{0,3}}(?:element|index|ref|selector|uid|bid|locator)\b[^\n]{{0,60}}
+      \b(?:not\ available|not\ found|does\ not\ exist|no\ longer)
+    | ^✗ | \bstale\ (?:snapshot|element|aria-ref|ref)\b
+    """
+)
+_FAILED_CHECK = re.compile(
+    rf"""(?mx)
+      (?:^[\ \t]{{0,20}}|[,:;=(\[|*]\ {{0,4}}|\b(?i:found|with|are|were|generated|and|total)\ )
+        [1-9]\d{{0,5}}\ (?:[\w-]+\ ){{0,3}}?(?i:failed|failing|failures?|errors?)\b(?!\ \(\d+\ fixed,\ 0\ remaining)
+    | ^[\ \t]{{0,20}}(?:FAILED|FAIL|FAILURES?|ERROR)\b(?!\s*[=:]\s*0|\s*=) | \bBUILD\ FAILED\b
+    | \[\s{{0,4}}FAILED\s{{0,4}}\] | \.\.\.\ FAILED\b | ^not\ ok\ \d | ^Traceback\ \(most\ recent | ^would\ reformat\ \S
+    | (?:^\w*(?:Error|Exception)|(?:^|:\ )(?i:(?:fatal\ )?error)(?:\[\w+\])?):(?i:{_NONE})\ . | \berror\ TS\d
+    | ^\S{{1,200}}:\d+:\d+:\ (?:error|undefined|undeclared|cannot|syntax|expected|missing|invalid|unresolved|fatal)\b
+    | ^make(?:\[\d+\])?:\ \*\*\*\ | \b(?i:build|compilation|assertion)\ (?:\w+\ )?(?i:failed|fails)\b
+    | (?<!\b0\ )\b(?i:tests?)\ (?:\w+\ )?(?i:failed|fails)\b
+    """
+)
+_FAILED_END = re.compile(
+    r"""(?x)(?:\w+\.)*\w*(?:Error|Exception)(?::|\Z)
+      | -?(?:/\w+/)*(?:ba|z|da|k)?sh:\ .*(?:not\ found|No\ such\ file\ or\ directory)"""
+)
+_NO_LAST_LINE = re.compile(r"[^\n]{0,60}[$#>] ?\Z|\s*</?\w+>\s*\Z|\s*\Z|Node\.js v[\d.]+\Z")  # a prompt, a tag, blanks
+_ACTION_FAILED = re.compile(  # browsers append it behind the page
+    r"(?m)^#+ (?:Error message from last action|Error)\s*$"
+    r"|^(?:Error from previous action|last_action_error)\W{1,4}(?!None|null|\W*$)"
+)
+_REFUSES = re.compile(
+    r"""(?ix)\b(?:not(?!\ produce)|no(?!\ (?:output|errors?|issues?|problems?|warnings?|further)\b)
+      |cannot|can't|(?:could|did|does|was|is)n't|unable|invalid|fail(?:ed|s|ure)?|(?<!\b0\ )(?<!\bno\ )errors?
+      |missing|must
+      |refused|denied|rejected|declined|aborted|illegal|incorrect|wrong|unexpected|unchanged|(?<!you\ see\ )nothing
+      |unknown\ (?:\w+\ )?(?:command|tool|action|argument|option|parameter|function|name|id|key|host|type|verb)
+      |unsupported|ambiguous|mismatch|please\ (?:provide|use|specify)|0\ replacements|modified\ since|beyond\ the\ end
+      |out\ of\ range|multiple\ (?:matches|occurrences)|too\ (?:long|large|many|much|big)
+      |\d+\ (?:occurrences|matches)\b.{0,60}\bexpected)\b"""
+)
+_ACCEPTS = re.compile(
+    r"""(?ix)\b(?:success(?:ful(?:ly)?)?|(?:has|have)\ been|created|modified(?!\ since)|written|wrote|saved|updated
+      |replaced
+      |applied|edited|added|done|ok|changed|moved|removed|deleted|inserted|confirmed|booked|sent|scheduled|completed
+      |submitted|registered|reserved|cancelled|committed|installed|started|enabled)\b"""
+)
+_NAMES = re.compile(  # of things: addresses, files, what is quoted, titles
+    r"""https?://\S+|"[^"\n]{0,200}"|'[^'\n]{0,200}'|[\w.~-]*[/\\][\w./\\~-]*|\b[\w-]+\.[a-z]{1,5}\b
+      |(?im:^\W*(?:page\ )?(?:title|url)\b.*$)""",
+    re.VERBOSE,
+)
+_STRUCTURED = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]\d])")
+_ACTS = frozenset({"edit", "interact", "other"})
+_SHOW = frozenset({"read", "search", "plan", "talk"})
+
+
+def complains(answer: str) -> bool:
+    """Tell whether a short answer, or the first lines of a longer one, says no before it says yes.
+
+    Names in it say nothing, and neither do words in a structured answer.
+    """
+    if _STRUCTURED.match(answer):
+        return False
+    head = _NAMES.sub("", answer[:_REFUSAL_CHARS])
+    refused = _REFUSES.search(head)
+    if refused is None:
+        return False
+    accepted = _ACCEPTS.search(head)
+    return accepted is None or refused.start() < accepted.start()
+
+
+def reads_as_failure(result: str, answer: str, status: str | None, use: Use) -> bool:
+    """Tell whether a result reads as a failure; ``answer`` is it without what it repeats of the question.
+
+    What reads and searches show may be of any kind: only without a flag, or when it is short, is its beginning judged.
+    That something else has failed, or has not ended yet, is what a poll is for.
+    """
+    if use.kind == "poll":
+        return False
+    if use.kind == "search" and use.executes and brought_nothing(answer, shows=False):
+        return False
+    if _is_told(result, answer, use):
+        return True
+    if use.kind in _SHOW and status == "ok" and (use.executes or len(result) > _SHOWN_CHARS):
+        return False
+    head = result[:_HEAD_CHARS]
+    return _ENVELOPE.search(head) is not None or _FAILED_TEXT.search(head) is not None
+
+
+def action_failure(result: str) -> str:
+    """Return what a browser says of the action behind the page that it shows; empty when it says nothing."""
+    failed = _ACTION_FAILED.search(result)
+    return result[failed.end() :][:_HEAD_CHARS] if failed else ""
+
+
+def _is_told(result: str, answer: str, use: Use) -> bool:
+    """Tell whether a call of this kind says so itself: a red check, a refused edit, an action that had no effect."""
+    if use.kind in {"edit", "check"} and _FAILED_CHECK.search(f"{result[:_CHECK_CHARS]}\n{result[-_CHECK_CHARS:]}"):
+        return True
+    if use.executes:
+        return use.kind not in _SHOW and _ends_in_failure(result)
+    if use.kind == "interact" and _ACTION_FAILED.search(result):
+        return True
+    short = use.kind == "edit" or len(result) <= _WORD_CHARS
+    return use.kind in _ACTS and short and complains(answer)
+
+
+def _ends_in_failure(result: str) -> bool:
+    """Tell whether the last line that a command printed names an error, before the prompt that comes again."""
+    lines = result[-_HEAD_CHARS:].split("\n")
+    last = next((line for line in reversed(lines) if _NO_LAST_LINE.match(line) is None), "")
+    return _FAILED_END.match(last) is not None
