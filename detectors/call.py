@@ -5,14 +5,14 @@ from typing import Any
 
 from msgspec import UNSET
 
-from detectors.canonical import canonical_arguments, digest, opened
+from detectors.canonical import canonical_arguments, digest, opened, plain_text
 from detectors.catalogue import Tools
 from detectors.excerpt import call_excerpt, cut
 from detectors.facts import WORD_BYTES, Call, Mark
 from detectors.failure import MIN_LETTERS, read_failure, speaks_of_outage
 from detectors.interface import is_acknowledgement, moves_on, page_of, without_handles
 from detectors.limits import Limits
-from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result, text_of
+from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result
 from detectors.nothing import brought_nothing, unwrapped
 from detectors.patch import patch_digest
 from detectors.tools import plain_name
@@ -35,7 +35,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     use = tools.use(name, arguments)
     action = _action(event, name, arguments, limits)
     result = None if event.result is UNSET else event.result
-    text = "" if result is None else _ANSI.sub("", text_of(result))
+    text = "" if result is None else _ANSI.sub("", plain_text(result))
     interacts = use.kind == "interact"
     masked = _masked(text, name, tools, interacts=interacts)
     only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)

@@ -15,6 +15,7 @@ from schemas.values import settle
 
 _MAX_EXACT_FLOAT = 2**53
 _MAX_INT = 2**63 - 1
+_SORTED = orjson.OPT_SORT_KEYS
 
 
 def digest(*parts: bytes | str | int) -> int:
@@ -34,7 +35,12 @@ def canonical_arguments(arguments: Any, labels: Collection[str] = ()) -> bytes:
     """
     if isinstance(arguments, dict) and labels:
         arguments = {key: value for key, value in arguments.items() if key not in labels} or arguments
-    return orjson.dumps(_canonical(arguments), option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(_canonical(arguments, nulls=False), option=_SORTED)
+
+
+def plain_text(value: Any) -> str:
+    """Return a result (any JSON value) as text: itself when it is one, else its canonical form with its nulls."""
+    return value if isinstance(value, str) else orjson.dumps(_canonical(value, nulls=True), option=_SORTED).decode()
 
 
 def opened(value: Any) -> Any:
@@ -47,14 +53,14 @@ def opened(value: Any) -> Any:
         return value
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: Any, *, nulls: bool) -> Any:
     """Return a JSON value with every spelling of one meaning folded into one."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in value.items() if item is not None}
+        return {key: _canonical(item, nulls=nulls) for key, item in value.items() if nulls or item is not None}
     if isinstance(value, list | tuple):
-        return [_canonical(item) for item in value]
+        return [_canonical(item, nulls=nulls) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT_FLOAT:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_INT:

@@ -60,17 +60,12 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     It is the same when the fingerprints agree, or when more than half of the members of one are among those of another
     seen in the latest calls: three detectors that see one loop must not make three.
     """
-    members = set(finding.members)
-    for loop in state.loops:
-        if loop.fingerprint == finding.fingerprint:
-            return loop
-    for loop in state.loops:
-        known = set(loop.members)
-        if call.seq - loop.last_seq <= len(known | members) and 2 * len(known & members) > min(
-            len(known), len(members)
-        ):
-            loop.members = sorted(known | members)[:MAX_MEMBERS]
-            return loop
+    loop = next((loop for loop in state.loops if loop.fingerprint == finding.fingerprint), None)
+    loop = loop or next((loop for loop in state.loops if _is_same(loop, finding, call)), None)
+    if loop is not None:
+        loop.weak = loop.weak and finding.weak
+        loop.members = list(dict.fromkeys((*finding.members, *loop.members)))[:MAX_MEMBERS]
+        return loop
     if len(state.loops) >= MAX_LOOPS:
         state.loops.remove(min(state.loops, key=lambda loop: (loop.level, loop.last_seq)))
     loop = Loop(
@@ -85,7 +80,7 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
         alerted_ms=call.mark.at_ms,
         since_ms=finding.mark.at_ms if finding.since_ms is None else finding.since_ms,
         mark=finding.mark,
-        from_text=finding.from_text,
+        weak=finding.weak,
     )
     state.loops.append(loop)
     return loop
@@ -96,21 +91,15 @@ def _is_corroborated(
 ) -> bool:
     """Tell whether another detector sees the same loop now, or was warned about another loop in the same stretch.
 
-    Two that read failure from the same texts are one kind of evidence, not two.
+    What is weak itself is no second kind of evidence.
     """
-    if any(
-        same is loop
-        and other.detector != finding.detector
-        and other.level != "notice"
-        and not (other.from_text and finding.from_text)
-        for other, same in named
-    ):
+    if any(same is loop and other.detector != finding.detector and not other.weak for other, same in named):
         return True
     return any(
         other is not loop
         and other.detector != finding.detector
         and WARN <= other.level < DISMISSED
-        and not (other.from_text and finding.from_text)
+        and not other.weak
         and loop.last_seq - other.last_seq <= limits.decision.rearm_after
         for other in state.loops
     )

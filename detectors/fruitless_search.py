@@ -89,5 +89,5 @@ def _fruitless(call: Call) -> bool | None:
     if call.kind == "search":
         return failing or call.empty
     if call.kind == "read":
-        return failing or (call.empty and not call.executes)
+        return failing or (call.empty and not (call.executes and call.answer == 0))  # a silent `git diff` is an answer
     return True if call.kind == "check" and call.empty and _TESTS.search(call.text) else None

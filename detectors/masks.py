@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from detectors.canonical import canonical_arguments
-
 MASKS_VERSION = 1
 """Raised whenever a mask changes, since digests made before and after do not compare."""
 
@@ -65,11 +63,6 @@ _DETAIL = re.compile(
 )
 MIN_ECHO_CHARS = 4
 _ECHO_MAX_STRINGS = 8
-
-
-def text_of(value: Any) -> str:
-    """Return a result (any JSON value) as text: itself when it is one, its canonical JSON otherwise."""
-    return value if isinstance(value, str) else canonical_arguments(value).decode()
 
 
 def bounded(text: str) -> str:

@@ -41,7 +41,10 @@ _SYNTAX = re.compile(
       | \b(?:null|None|nil|true|false|True|False|0(?:\.0+)?|success|ok|OK)\b"""
 )
 _EXIT_ONE = re.compile(r"(?i)\W*(?:exit|return)[\s_]?(?:code|status)\W{0,3}1\W*")  # of a search without a match
-_PLACED = re.compile(r"\S{1,300}:\d+[:-]")  # a line that was found, with its place
+_NO_FILE = re.compile(r"(?i)[\w./-]{1,80}: .{0,300}(?:no such file|not found|cannot access|does not exist).{0,80}")
+_PLACED = re.compile(
+    r"\S{1,300}:\d+[:-]|[\w.-]*[/.][\w./-]{1,300}:\s(?!not\ found|no\ such)"
+)  # a line that was found, with its place
 
 
 def unwrapped(masked: str) -> str:
@@ -49,17 +52,17 @@ def unwrapped(masked: str) -> str:
     return _WRAPPER.sub("", masked).replace(MASK, "").strip()
 
 
-def brought_nothing(text: str, *, shows: bool) -> bool:
+def brought_nothing(text: str, *, shows: bool = False) -> bool:
     """Tell whether an answer says that there is nothing; ``text`` has lost its wrapper, echoes and volatile parts.
 
     What ``shows`` a file is never judged by the words that are in it.
     """
     if len(text) > _SHORT_CHARS:
         return False
-    if not text:
+    if not text.strip("\"' "):
         return True
     if shows or _PLACED.match(text):
-        return False
+        return _NO_FILE.fullmatch(text) is not None
     if _SAYS_NOTHING.search(text[:_HEAD_CHARS]) or _EXIT_ONE.fullmatch(text):
         return True
     return _HOLLOW.search(text) is not None and not any(map(str.isalnum, _SYNTAX.sub("", text)))

@@ -42,7 +42,7 @@ _SUFFIX = re.compile(r"[^\s/\\]\.([A-Za-z]{1,6})\Z")
 _BLANK = re.compile(r"\s+")
 
 
-def patch_digest(tool: str, arguments: Any, labels: Collection[str], target: str) -> int:
+def patch_digest(tool: str, arguments: Any, labels: Collection[str], target: str = "") -> int:
     """Return the digest of an edit without its comments, blanks and label arguments; 0 when nothing is known of it.
 
     ``target`` is the file that is edited, where that is known.

@@ -12,6 +12,7 @@ from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding, level_of
 from detectors.limits import Limits
+from detectors.nothing import brought_nothing
 from detectors.state import MAX_KINDS, FailingRow, SessionState
 
 NAME = "same_failure"
@@ -72,7 +73,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         what=what,
         calls=(call.text,),
         failure=failure,
-        weak=failure.from_text or call.kind in {"read", "search"},
+        weak=failure.from_text or (call.kind in {"read", "search"} and brought_nothing(failure.template)),
     )
 
 

@@ -196,7 +196,7 @@ class Loop(msgspec.Struct, array_like=True):
     alerted_ms: int
     since_ms: int
     mark: Mark
-    from_text: bool = False
+    weak: bool = False
     alerts: list[int] = msgspec.field(default_factory=list)
 
 

@@ -51,7 +51,8 @@ _FAILED_TEXT = re.compile(
 _FAILED_CHECK = re.compile(
     rf"""(?mx)
       (?:^[\ \t]{{0,20}}|[,:;=(\[|*]\ {{0,4}}|\b(?i:found|with|are|were|generated|and|total)\ )
-        [1-9]\d{{0,5}}\ (?:[\w-]+\ ){{0,3}}?(?i:failed|failing|failures?|errors?)\b(?!\ \(\d+\ fixed,\ 0\ remaining)
+        [1-9]\d{{0,5}}\ (?:of\ \d+\ )?(?:[A-Za-z-]+\ ){{0,2}}?(?i:failed|failing|failures?|errors?)\b
+        (?!\ \(\d+\ fixed,\ 0\ remaining)
     | ^[\ \t]{{0,20}}(?:FAILED|FAIL|FAILURES?|ERROR)\b(?!\s*[=:]\s*0|\s*=) | \bBUILD\ FAILED\b
     | \[\s{{0,4}}FAILED\s{{0,4}}\] | \.\.\.\ FAILED\b | ^not\ ok\ \d | ^Traceback\ \(most\ recent | ^would\ reformat\ \S
     | (?:^\w*(?:Error|Exception)|(?:^|:\ )(?i:(?:fatal\ )?error)(?:\[\w+\])?):(?i:{_NONE})\ . | \berror\ TS\d
@@ -64,7 +65,9 @@ _FAILED_END = re.compile(
     r"""(?x)(?:\w+\.)*\w*(?:Error|Exception)(?::|\Z)
       | -?(?:/\w+/)*(?:ba|z|da|k)?sh:\ .*(?:not\ found|No\ such\ file\ or\ directory)"""
 )
-_NO_LAST_LINE = re.compile(r"[^\n]{0,60}[$#>] ?\Z|\s*</?\w+>\s*\Z|\s*\Z|Node\.js v[\d.]+\Z")  # a prompt, a tag, blanks
+_NO_LAST_LINE = re.compile(  # a prompt, a tag, blanks, frames of a stack
+    r"[^\n]{0,60}[$#>] ?\Z|\s*</?\w+>\s*\Z|\s*\Z|Node\.js v[\d.]+\Z|\s+at .{0,300}\Z|\s*[{}]\s*\Z"
+)
 _ACTION_FAILED = re.compile(  # browsers append it behind the page
     r"(?m)^#+ (?:Error message from last action|Error)\s*$"
     r"|^(?:Error from previous action|last_action_error)\W{1,4}(?!None|null|\W*$)"
@@ -79,8 +82,10 @@ _REFUSES = re.compile(
       |out\ of\ range|multiple\ (?:matches|occurrences)|too\ (?:long|large|many|much|big)
       |\d+\ (?:occurrences|matches)\b.{0,60}\bexpected)\b"""
 )
+_NOTHING_SENT = re.compile(r"(?i)\b(?:is|was) empty\b|\bempty (?:edit|patch|fix|change)")  # a drawer may be
 _ACCEPTS = re.compile(
-    r"""(?ix)\b(?:success(?:ful(?:ly)?)?|(?:has|have)\ been|created|modified(?!\ since)|written|wrote|saved|updated
+    r"""(?ix)\b(?:success(?:ful(?:ly)?)?|(?:has|have)\ been(?!\ modified\ since)|created|modified(?!\ since)|written
+      |wrote|saved|updated
       |replaced
       |applied|edited|added|done|ok|changed|moved|removed|deleted|inserted|confirmed|booked|sent|scheduled|completed
       |submitted|registered|reserved|cancelled|committed|installed|started|enabled)\b"""
@@ -118,7 +123,7 @@ def reads_as_failure(result: str, answer: str, status: str | None, use: Use) -> 
     """
     if use.kind == "poll":
         return False
-    if use.kind == "search" and use.executes and brought_nothing(answer, shows=False):
+    if use.kind == "search" and use.executes and brought_nothing(answer):
         return False
     if _is_told(result, answer, use):
         return True
@@ -142,8 +147,9 @@ def _is_told(result: str, answer: str, use: Use) -> bool:
         return use.kind not in _SHOW and _ends_in_failure(result)
     if use.kind == "interact" and _ACTION_FAILED.search(result):
         return True
-    short = use.kind == "edit" or len(result) <= _WORD_CHARS
-    return use.kind in _ACTS and short and complains(answer)
+    if use.kind == "edit":
+        return complains(answer) or _NOTHING_SENT.search(answer[:_REFUSAL_CHARS]) is not None
+    return use.kind in _ACTS and len(result) <= _WORD_CHARS and complains(answer)
 
 
 def _ends_in_failure(result: str) -> bool:

@@ -5,11 +5,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from detectors.call import read_call
-from detectors.catalogue import Tools
 from detectors.facts import Call, Mark
-from detectors.failure import Failure, read_failure
+from detectors.failure import Failure
 from detectors.limits import Limits
-from detectors.tools import plain_name
 from schemas.testing import tool_call
 
 json_values = st.recursive(
@@ -39,9 +37,7 @@ def read(asked: Asked, result: Any, status: str | None = "ok", **fields: Any) ->
 
 def failure_of(asked: Asked, result: Any, status: str | None = "ok", **fields: Any) -> Failure | None:
     """Return how one call failed, with the use that the default catalogue makes of it."""
-    tool, arguments = asked
-    event = tool_call(0, tool, arguments, result, status=status, **fields)
-    return read_failure(event, Tools().use(plain_name(tool), arguments))
+    return read(asked, result, status, **fields).failure
 
 
 def reversed_keys(value: Any) -> Any:

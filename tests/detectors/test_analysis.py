@@ -156,9 +156,8 @@ def test_how_much_guidance_may_be_ignored_is_a_limit(play, interventions, ignore
 def test_together_with_rereads_it_is_a_warning(play, rereads, level):
     """Looking without end at what was seen already: six times over is the rereads' own warning."""
     again = [step for n in range(rereads) for step in (view(0, "plan.md", "the plan"), *looks(2 * n + 2)[2 * n :])]
-    limits = {"analysis.exempt": 3 * rereads - 3, "identical.window_warn": 7}
-    (last,) = [alert for alert in play(numbered(again)[: 3 * rereads - 2], limits) if alert.seq == 3 * rereads - 3][:1]
-    assert last.level == level
+    last = 3 * rereads - 3
+    assert analysis(play(numbered(again[: last + 1]), {"analysis.exempt": last})) == [(level, last)]
 
 
 def test_rereads_before_the_latest_doing_do_not_count(play):
@@ -166,6 +165,14 @@ def test_rereads_before_the_latest_doing_do_not_count(play):
     before = [step for n in range(6) for step in (view(0, "plan.md", "the plan"), *looks(2 * n + 2)[2 * n :])]
     events = numbered([*before, shell(0, "make", "built"), *looks(25)[18:]])
     assert analysis(play(events, {"analysis.exempt": 19})) == [("notice", 23)]
+
+
+def test_guidance_before_the_latest_doing_does_not_count(play):
+    """What was ignored in another stretch was not ignored in this one."""
+    limits = {**AT_ONCE, "analysis.interventions": 2, "analysis.ignored_warn": 6}
+    events = numbered([*looks(10), shell(0, "make", "built"), *looks(19)[10:]])
+    assert "warn" not in {level for level, _ in analysis(play(events, limits))}
+    assert ("warn", 10) in analysis(play(looks(11), limits))
 
 
 def test_it_never_terminates(play):

@@ -5,7 +5,7 @@ import pytest
 from schemas.common import Usage
 from schemas.events import FixAttempt
 from schemas.testing import at, control, session_event, tool_call
-from tests.detectors.traces import found, numbered, shell, work
+from tests.detectors.traces import found, numbered, shell, view, work
 
 SPENT = Usage(input_tokens=700, output_tokens=300, cost_usd=0.25)
 
@@ -104,6 +104,22 @@ def test_a_loop_that_recovered_is_no_trouble(play):
     events = numbered([*TROUBLE, *(work(n) for n in range(40))])
     alerts = play(events, {"budget.calls": 50})
     assert found(alerts) == [("warn", "identical", 2), ("recovered", "identical", 23), ("notice", "budget", 39)]
+
+
+def test_a_notice_of_something_else_is_no_trouble(play):
+    """Only what people were warned about is."""
+    reads = [
+        step for n in range(3) for step in (view(n, "plan.md", "the plan"), shell(n, f"make part_{n}", f"built {n}"))
+    ]
+    alerts = play(numbered([*reads, *spending(2, "calls")]), {"budget.calls": 10})
+    assert found(alerts) == [("notice", "rereads", 4), ("notice", "budget", 7)]
+
+
+def test_a_budget_that_is_spent_is_no_trouble_for_another(play):
+    """Each is judged by itself."""
+    alerts = play(spending(12, "tokens"), {"budget": {"calls": 8, "tokens": 12_000}})
+    tokens = [(alert.level, alert.seq) for alert in alerts if alert.limits[0].name == "budget.tokens"]
+    assert tokens[:1] == [("notice", 9)]
 
 
 def test_several_budgets_are_told_apart(play):

@@ -19,7 +19,7 @@ AGENTS = {
         "search": "Glob Grep WebSearch ToolSearch",
         "edit": "Edit MultiEdit NotebookEdit Write KillShell TaskStop",
         "shell": "Bash PowerShell",
-        "poll": "BashOutput TaskOutput TaskGet TaskList Monitor",
+        "poll": "BashOutput TaskOutput TaskGet Monitor",
         "plan": "TodoRead TodoWrite TaskCreate TaskUpdate EnterPlanMode ExitPlanMode",
         "talk": "AskUserQuestion SendMessage StructuredOutput",
         "other": "Agent SlashCommand Task",

@@ -207,22 +207,35 @@ def test_an_accepted_edit_settles_looks_before_it(play):
     assert play(numbered([*turns[:7], edit(101, "a.py", "x"), *turns[8:15]])) == []
 
 
+NEWS = [view(n, f"{n}.py", f"text {n}") for n in range(4)]
+
+
 @pytest.mark.parametrize(
-    ("between", "count"),
+    ("pattern", "between", "count"),
     [
-        ([view(n, f"{n}.py", f"text {n}") for n in range(4)], 0),
-        ([view(n, f"{n}.py", f"text {n}") for n in range(3)], 0),
-        ([view(n, f"{n}.py", f"text {n}") for n in range(2)], 1),
-        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], view(0, "0.py", "text 0")], 1),
-        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], shell(0, "grep -r left .", "")], 1),
-        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], view(9, "9.py", "no such file", error="ENOENT")], 1),
-        ([*[view(n, f"{n}.py", f"text {n}") for n in range(3)], click(9, "door")], 1),
+        ("L.L.L.L.L", NEWS, 0),
+        ("L.L.L.LL", NEWS, 0),
+        ("LL.LL.L", NEWS, 1),
+        ("L.L.L.L.L", [*NEWS[:3], NEWS[0]], 1),
+        ("L.L.L.L.L", [*NEWS[:3], shell(0, "grep -r left .", "")], 1),
+        ("L.L.L.L.L", [*NEWS[:3], view(9, "9.py", "there is no such file")], 1),
+        ("L.L.L.L.L", [*NEWS[:3], view(9, "9.py", "0x5", error="EIO")], 1),
+        ("L.L.L.L.L", [*NEWS[:3], click(9, "door")], 1),
     ],
 )
-def test_looking_round_from_one_place_is_no_majority(play, between, count):
+def test_looking_round_from_one_place_is_no_majority(play, pattern, between, count):
     """Coming back to one place between three or more looks that all bring something new is how one explores."""
-    events = [call for place in range(5) for call in (LOOK, *between[place : place + 1])]
-    assert [alert.level for alert in play(numbered(events)) if alert.detector == "identical"] == ["warn"] * count
+    rest = iter(between)
+    alerts = play(numbered(LOOK if place == "L" else next(rest) for place in pattern))
+    assert [alert.level for alert in alerts if alert.detector == "identical"] == ["warn"] * count
+
+
+def test_equal_changes_with_something_between_are_a_majority(play):
+    """An accepted edit settles the looks before it, not the same edit."""
+    stage = shell(0, "git add -A", "")
+    assert found(play(in_turn([stage] * 5, [fruitless(n) for n in range(5)])), "identical") == [
+        ("warn", "identical", 8)
+    ]
 
 
 def test_a_refused_edit_settles_nothing(play):

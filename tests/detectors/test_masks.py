@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detectors.canonical import plain_text
 from detectors.masks import (
     MASK,
     MAX_READ_CHARS,
@@ -13,7 +14,6 @@ from detectors.masks import (
     mask_answer,
     mask_failure,
     mask_result,
-    text_of,
 )
 from tests.detectors.reading import json_values, reversed_keys
 
@@ -199,8 +199,8 @@ def test_templates_do_not_depend_on_what_the_arguments_say():
 @given(json_values)
 def test_results_that_are_not_text_compare_by_their_json(value):
     """Key order of a structured result does not matter, and a text is itself."""
-    assert text_of(value) == text_of(reversed_keys(value))
-    assert text_of("plain") == "plain"
+    assert plain_text(value) == plain_text(reversed_keys(value))
+    assert plain_text("plain") == "plain"
 
 
 @given(st.text(), json_values)

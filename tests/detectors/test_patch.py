@@ -109,8 +109,9 @@ def test_each_part_of_an_edit_of_several_is_compared():
 def test_a_patch_in_one_text_is_compared_like_one_in_fields():
     """Tools that take a whole diff as their only argument."""
     diff = "*** Update File: till.py\n-total = 0\n+total = 1"
-    assert patch_digest("apply_patch", f"{diff}  # start", ()) == patch_digest("apply_patch", diff, ())
-    assert patch_digest("apply_patch", diff.replace("1", "2"), ()) != patch_digest("apply_patch", diff, ())
+    one = patch_digest("apply_patch", diff, (), "till.py")
+    assert one == patch_digest("apply_patch", f"{diff}  # start", (), "till.py")
+    assert one != patch_digest("apply_patch", diff.replace("1", "2"), (), "till.py")
 
 
 @pytest.mark.parametrize("arguments", [None, "", {}, [], 3, 0.5, True])

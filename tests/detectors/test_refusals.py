@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.failure import complains
+from detectors.verdict import complains
 from tests.detectors.reading import BOOK, CLICK, EDIT, READ, UNKNOWN, WORLD, failure_of
 
 REFUSED = [

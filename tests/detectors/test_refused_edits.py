@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from detectors import Limits, SessionState, observe
-from detectors.failure import read_failure
+from detectors.call import read_call
+from detectors.facts import Mark
 from schemas.common import ErrorInfo
 from schemas.testing import at, session_event, tool_call
 
@@ -295,11 +296,10 @@ def test_fewer_than_five_refusals_since_the_last_accepted_edit_are_silent(accept
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_the_edit_that_an_answer_quotes_is_no_part_of_the_reason(one, other):
     """Two refusals that differ only in the text they quote are of one kind."""
-    tools = Limits().tools
     kinds = set()
     for n in (one, other):
         call = refusal(n, f"No match for «rate_{n} = 0» in lib/tariff.rb")
-        failure = read_failure(call, tools.use("edit", call.arguments))
+        failure = read_call(call, Mark(calls=1), Limits()).failure
         assert failure is not None
         kinds.add(failure.kind)
     assert len(kinds) == 1

@@ -77,6 +77,14 @@ def test_an_accepted_edit_makes_everything_new(play, place):
     assert found(play(numbered([*changed, *tour(6), *tour(8)])), "revisits")
 
 
+def test_an_accepted_edit_in_the_window_silences(play):
+    """What comes back after it is not judged before the edit has left the window."""
+    few = [go(place) for place in (0, 1, 2, 1, 0, 2, 0, 1, 2, 2, 1)]
+    events = numbered([edit(0, "world.json", "door: open"), *few])
+    assert found(play(events, {"revisits.warn": 8}), "revisits") == []
+    assert found(play(events[1:], {"revisits.warn": 8}), "revisits") == [("warn", "revisits", 10)]
+
+
 def test_a_refused_edit_changes_nothing(play):
     """Only what was accepted makes things new; the refusal itself is one call that brought something."""
     refused = edit(0, "world.json", "door: open", "no such text in the file", error="no_match")

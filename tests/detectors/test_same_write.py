@@ -160,35 +160,38 @@ def test_what_neither_writes_nor_looks_does_not_excuse_a_row(play, between):
 
 
 @pytest.mark.parametrize(
-    "texts",
+    ("path", "texts"),
     [
-        ["beds = 12  # fixes the count", "beds = 12  # now correct, see the ward plan", "beds  =  12\n\n# try again"],
-        ["let beds = 12; // first", "let beds = 12; // second", "/* third */ let beds = 12;"],
-        ["SELECT beds -- as asked", "SELECT beds -- once more", "SELECT  beds"],
-        ["<p>12</p><!-- one -->", "<!-- two --><p>12</p>", "<p>12</p>\n"],
+        ("ward.py", ["beds = 12  # fixes the count", "beds = 12  # now, see the plan", "beds  =  12\n\n# try again"]),
+        ("ward.ts", ["let beds = 12; // first", "let beds = 12; // second", "/* third */ let beds = 12;"]),
+        ("ward.sql", ["SELECT beds -- as asked", "SELECT beds -- once more", "SELECT  beds"]),
+        ("ward.html", ["<p>12</p><!-- one -->", "<!-- two --><p>12</p>", "<p>12</p>\n"]),
+        ("ward", ["beds = 12; // first", "beds = 12; // second", "/* third */ beds = 12;"]),
     ],
-    ids=["hash", "slashes", "dashes", "markup"],
+    ids=["hash", "slashes", "dashes", "markup", "unknown"],
 )
-def test_reworded_comments_and_blanks_do_not_make_another_patch(play, texts):
+def test_reworded_comments_and_blanks_do_not_make_another_patch(play, path, texts):
     """Agents resubmit one fix with a reworded comment for hours; the code put down is the same."""
-    events = [change(n, new=text) for n, text in enumerate(texts)]
+    events = [change(n, path, text) for n, text in enumerate(texts)]
     assert found(play(events[:2])) == []
     assert found(play(events)) == [WARN]
 
 
 @pytest.mark.parametrize(
-    "texts",
+    ("path", "texts"),
     [
-        ["beds = 12", "beds = 13", "beds = 14"],
-        ["url = 'https://a.example/1'", "url = 'https://a.example/2'", "url = 'https://a.example/3'"],
-        ["color: #aaa", "color: #bbb", "color: #ccc"],
-        ["#!/bin/sh", "#!/bin/bash", "#!/bin/zsh"],
+        ("ward.py", ["beds = 12", "beds = 13", "beds = 14"]),
+        ("ward.js", ["url = 'https://a.example/1'", "url = 'https://a.example/2'", "url = 'https://a.example/3'"]),
+        ("ward.css", ["color: #aaa", "color: #bbb", "color: #ccc"]),
+        ("run.sh", ["#!/bin/sh", "#!/bin/bash", "#!/bin/zsh"]),
+        ("ward.md", ["# North", "# South", "# East"]),
+        ("ward.py", ["part = total // 2", "part = total // 3", "part = total // 4"]),
     ],
-    ids=["numbers", "addresses", "colours", "interpreters"],
+    ids=["numbers", "addresses", "colours", "interpreters", "headings", "divisions"],
 )
-def test_what_only_looks_like_a_comment_is_part_of_the_patch(play, texts):
+def test_what_only_looks_like_a_comment_is_part_of_the_patch(play, path, texts):
     """Three values put down in one place are three edits."""
-    assert play([change(n, new=text) for n, text in enumerate(texts)]) == []
+    assert play([change(n, path, text) for n, text in enumerate(texts)]) == []
 
 
 def test_what_describes_the_edit_to_people_does_not_make_another_patch(play):

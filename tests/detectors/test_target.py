@@ -79,7 +79,7 @@ def test_lines(tool, arguments, lines):
         ("get_museum_object", {"objectId": 549236}, "549236"),
         ("get_issue", {"owner": "o", "repo": "r", "issue_number": 12}, "12"),
         ("get_summary", {"title": "Kafka"}, "Kafka"),
-        ("get_directions", {"origin": "A", "destination": "B"}, "A B"),
+        ("get_directions", {"origin": "A", "destination": "B"}, "B A"),
         ("book_flight", {"origin": "A", "destination": "B"}, ""),
         ("browser_click", {"element": "the button", "ref": "e12"}, "e12"),
         ("computer", {"action": "left_click", "coordinate": [10, 20]}, "10,20"),
