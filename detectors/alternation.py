@@ -87,6 +87,7 @@ def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterat
         mark=cycle.mark,
         what=f"a block of {len(block)} calls with equal results {laps} times over",
         calls=tuple(seen.text for seen in block[start:] + block[:start]),
+        weak=any(seen.outage or (seen.failure is not None and seen.failure.transient) for seen in block),
     )
 
 

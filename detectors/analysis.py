@@ -35,29 +35,30 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         state.looks = state.look_notices = 0
         return
     state.looks += 1
-    if explores(state, limits) or state.calls - state.opened <= limits.analysis.exempt:
+    if explores(state, limits) or call.seq + 1 - state.opened <= limits.analysis.exempt:
         return
-    threshold = _threshold(state, limits)
+    limit, threshold = _threshold(state, limits)
     if state.looks < threshold:
         return
     group = limits.analysis
     ignored = state.look_notices >= group.interventions and state.looks >= group.ignored_warn
     first = state.recent[-min(state.looks, len(state.recent))]
     if ignored or _rereads(state, limits):
-        yield _finding(call, state.looks, "warn", threshold, first)
+        yield _finding(call, state.looks, "warn", (limit, threshold), first)
     elif state.looks >= threshold * 2**state.look_notices:
         state.look_notices += 1
-        yield _finding(call, state.looks, "notice", threshold, first)
+        yield _finding(call, state.looks, "notice", (limit, threshold), first)
 
 
-def _finding(call: Call, looks: int, level: Level, threshold: int, first: Call) -> Finding:
+def _finding(call: Call, looks: int, level: Level, limit: tuple[str, int], first: Call) -> Finding:
+    name, threshold = limit
     return Finding(
         detector=NAME,
         level=level,
         fingerprint=digest(NAME),
         members=(digest(NAME),),
         count=looks,
-        limit="analysis.profile",
+        limit=name,
         value=threshold,
         mark=first.mark,
         what=f"{looks} calls in a row only read or search",
@@ -71,12 +72,13 @@ def explores(state: SessionState, limits: Limits) -> bool:
     return (limits.session_mode or state.mode) == "explore"
 
 
-def _threshold(state: SessionState, limits: Limits) -> int:
-    """Return how many looks in a row are too many: by profile, or in the standard one by the agent's role."""
+def _threshold(state: SessionState, limits: Limits) -> tuple[str, int]:
+    """Return which limit says how many looks in a row are too many, and its value: the profile, or the agent's role."""
     group = limits.analysis
-    standard = _PROFILES[group.profile]
-    role = state.agent.role if state.agent else None
-    return group.roles.get(role or "", standard) if group.profile == "standard" else standard
+    role = (state.agent.role if state.agent else None) or ""
+    if group.profile == "standard" and role in group.roles:
+        return "analysis.roles", group.roles[role]
+    return "analysis.profile", _PROFILES[group.profile]
 
 
 def _rereads(state: SessionState, limits: Limits) -> bool:

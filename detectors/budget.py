@@ -11,7 +11,7 @@ from detectors.canonical import digest
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.limits import Limits
-from detectors.state import WARN, SessionState
+from detectors.state import DISMISSED, WARN, SessionState
 
 NAME = "budget"
 ABOUT = About(
@@ -47,12 +47,13 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         if not hard or used < hard * group.soft_share:
             continue
         over = used >= hard
-        troubled = any(loop.level >= WARN and loop.detector != NAME for loop in state.loops)
+        troubled = any(WARN <= loop.level < DISMISSED and loop.detector != NAME for loop in state.loops)
         yield Finding(
             detector=NAME,
             level="terminate" if over else "warn" if troubled else "notice",
             fingerprint=digest(NAME, name),
             members=(digest(NAME, name),),
+            hard=over,
             count=used,
             limit=f"{NAME}.{name}",
             value=hard,

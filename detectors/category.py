@@ -41,7 +41,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     """Count the call into its category's streak, and yield what limits are reached."""
     if call.kind == "talk" or call.polls:
         return
-    category = _OF_KIND.get(call.kind, "other")
+    category = call.tool if call.tool in limits.category.tools else _OF_KIND.get(call.kind, "other")
     stretch = state.stretch
     if stretch.category != category:
         state.stretch = stretch = Stretch(category, 0.0, call.action, call.mark)
@@ -60,7 +60,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
             limit=name if name.startswith("category.tools") else f"{name}_{level}",
             value=terminate if level == "terminate" else warn,
             mark=stretch.mark,
-            what=f"calls in a row that {_WORDS[category]}, counted as {stretch.count:g}",
+            what=f"calls in a row that {_WORDS.get(category, f'are of {category}')}, counted as {stretch.count:g}",
             calls=(call.text,),
             weak=not limits.category.alone,
         )

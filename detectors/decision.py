@@ -22,7 +22,8 @@ from schemas.outputs import Alert, Evidence, Level, LimitReached
 TOKENS_PER_CALL = 1_000
 """Estimate of what a needless call costs where no usage was sent (analysis-loop guide)."""
 
-MAX_MEMBERS = 16
+MAX_MEMBERS = 10
+_BROAD = "revisits"
 _RANK: dict[str, int] = {"notice": 1, "warn": 2, "terminate": 3}
 _MAX_EVENT_IDS = 12
 
@@ -36,7 +37,7 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
     named = [(finding, _loop(state, finding, call)) for finding in ranked]
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
-        level = _due(loop, finding, corroborated=_is_corroborated(state, finding, named, loop, limits))
+        level = _due(loop, finding, corroborated=_is_corroborated(state, finding, named, loop))
         loop.last_seq = call.seq
         if finding.detector == loop.detector:
             loop.count = max(loop.count, float(finding.count))
@@ -86,10 +87,8 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     return loop
 
 
-def _is_corroborated(
-    state: SessionState, finding: Finding, named: list[tuple[Finding, Loop]], loop: Loop, limits: Limits
-) -> bool:
-    """Tell whether another detector sees the same loop now, or was warned about another loop in the same stretch.
+def _is_corroborated(state: SessionState, finding: Finding, named: list[tuple[Finding, Loop]], loop: Loop) -> bool:
+    """Tell whether another detector sees the same loop now, or warned of another one since this finding began.
 
     What is weak itself is no second kind of evidence.
     """
@@ -100,45 +99,51 @@ def _is_corroborated(
         and other.detector != finding.detector
         and WARN <= other.level < DISMISSED
         and not other.weak
-        and loop.last_seq - other.last_seq <= limits.decision.rearm_after
+        and other.last_seq + 1 >= finding.mark.calls
         for other in state.loops
     )
 
 
 def _is_same(loop: Loop, finding: Finding, call: Call) -> bool:
-    """Tell whether a finding speaks of a loop that was seen lately: more than half of one's members are the other's."""
+    """Tell whether a finding speaks of a loop that was seen lately: more than half of one's members are the other's.
+
+    Of what is no one loop but whatever comes again, more than half of both.
+    """
     known, members = set(loop.members), set(finding.members)
     lately = call.seq - loop.last_seq <= MAX_WINDOW_CALLS
-    return lately and 2 * len(known & members) > min(len(known), len(members))
+    broad = _BROAD in {loop.detector, finding.detector}
+    measure = max(len(known), len(members)) if broad else min(len(known), len(members))
+    return lately and 2 * len(known & members) > measure
 
 
 def _due(loop: Loop, finding: Finding, *, corroborated: bool) -> Level | None:
     """Return the level to alert now, None when everything was said."""
     if loop.level >= TERMINATED:
         return None
+    again = _kind(finding) == loop.limit and finding.count >= loop.next_warn
     if finding.level == "notice":
-        return "notice" if loop.level < NOTICE else None
+        return "notice" if loop.level < NOTICE or (loop.level == NOTICE and again) else None
+    if finding.level == "terminate" and finding.hard:
+        return "terminate"
     if loop.level < WARN:
         return "warn"
     if finding.level == "terminate" and (corroborated or not finding.weak):
         return "terminate"
-    return "warn" if _kind(finding) == loop.limit and finding.count >= loop.next_warn else None
+    return "warn" if again else None
 
 
 def _escalate(loop: Loop, finding: Finding, level: Level, limits: Limits) -> None:
     """Note that a loop is alerted at this level."""
     if level == "terminate":
         loop.level = TERMINATED
-    elif level == "notice":
-        loop.level = NOTICE
     else:
-        loop.level, loop.limit = WARN, _kind(finding)
+        loop.level, loop.limit = NOTICE if level == "notice" else WARN, _kind(finding)
         loop.next_warn = finding.count * limits.decision.repeat_factor
 
 
 def _kind(finding: Finding) -> str:
     """Return the limit's name without its level: counts against different limits do not compare."""
-    return finding.limit.removesuffix("warn").removesuffix("terminate")
+    return finding.limit.removesuffix("notice").removesuffix("warn").removesuffix("terminate")
 
 
 def _recoveries(state: SessionState, call: Call, limits: Limits) -> list[Alert]:
@@ -220,7 +225,8 @@ def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Li
 
 def _event_ids(state: SessionState, finding: Finding, call: Call) -> tuple[str, ...]:
     """Return the ids of the loop's latest calls, the triggering one last."""
-    earlier = [seen.event_id for seen in state.recent if seen is not call and _is_part(seen, finding)]
+    others = [seen for seen in state.recent if seen is not call and seen.event_id]
+    earlier = [seen.event_id for seen in others if _is_part(seen, finding)]
     return (*earlier[1 - _MAX_EVENT_IDS :], call.event_id)
 
 

@@ -57,10 +57,10 @@ def _without(match: re.Match[str]) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Return one redacted line of at most ``limit`` characters and twice as many bytes, without control characters."""
+    """Return one redacted line of at most ``limit`` characters and 1.5 times as many bytes, no control characters."""
     if limit <= 0:
         return ""
-    line = cut(_CONTROL.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip(), 2 * limit)
+    line = cut(_CONTROL.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip(), limit + limit // 2)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 

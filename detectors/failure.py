@@ -22,7 +22,7 @@ MIN_LETTERS = 8
 _HEAD_CHARS = 400
 _LINE_CHARS = 300
 _TAIL_CHARS = 2_000
-_TEMPLATE_BYTES = 160
+_TEMPLATE_BYTES = 120
 
 _TELLING_LINE = re.compile(
     r"(?i)\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|undefined|unresolved|denied|not found"

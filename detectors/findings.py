@@ -16,7 +16,8 @@ class Finding:
     ``fingerprint`` names the loop itself and ``members`` the actions it is made of, so that two detectors that see one
     loop are known to speak of the same. ``limit`` is the dotted name of the limit reached and ``value`` what it was.
     ``mark`` is what had been spent when it began to repeat, ``since_ms`` the event time of the loop's first call where
-    that is another. ``failure`` is what recurs. ``weak`` evidence does not terminate alone.
+    that is another. ``failure`` is what recurs. ``weak`` evidence does not terminate alone; a ``hard`` limit terminates
+    unwarned.
     """
 
     detector: str
@@ -31,6 +32,7 @@ class Finding:
     calls: tuple[str, ...] = ()
     failure: Failure | None = None
     weak: bool = False
+    hard: bool = False
     since_ms: int | None = None
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from detectors.about import About
 from detectors.canonical import digest
-from detectors.facts import Call
+from detectors.facts import Call, Mark
 from detectors.findings import Finding, level_of
 from detectors.limits import Limits
 from detectors.state import SessionState, Streak
@@ -40,25 +40,29 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         state.streak = Streak()
         state.moving = Streak()
         return
-    streak = state.streak
+    streak = state.said if call.talks else state.streak
     if streak.key == call.key:
         streak.count += 1
         streak.batch, streak.in_batch = call.batch, 1
     else:
-        state.streak = streak = Streak(call.key, 1, call.mark, call.batch, 1)
+        streak = Streak(call.key, 1, call.mark, call.batch, 1)
+    if call.talks:
+        state.said = streak
+    else:
+        state.streak = streak
     factor = limits.decision.poller_factor if call.polls else 1
     if not call.recorded:
         limit = f"identical.unrecorded_{_unrecorded(call)}warn"
         warn = limits.value(limit) * (1 if call.polls and not call.executes else factor)
         if streak.count >= warn:
-            yield _finding(state, call, streak.count, limit, warn)
+            yield _finding(call, streak.count, limit, warn, streak.mark)
         return
     factor = max(factor, _SCROLL_FACTOR) if call.scrolls else factor
     warn, terminate = limits.identical.warn * factor, limits.identical.terminate * factor
     if level := level_of(streak.count, warn, terminate):
         value = terminate if level == "terminate" else warn
-        yield _finding(state, call, streak.count, f"identical.{level}", value)
-    else:
+        yield _finding(call, streak.count, f"identical.{level}", value, streak.mark)
+    elif not call.talks:
         yield from _majority(state, call, limits)
         yield from _moving(state, call, limits)
         yield from _page(state, call, limits)
@@ -79,7 +83,7 @@ def _page(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
         state.page = Streak(key, 0, call.mark)
     state.page.count += 1
     if key and state.page.count >= limits.identical.page_warn:
-        yield _finding(state, call, state.page.count, "identical.page_warn", limits.identical.page_warn)
+        yield _finding(call, state.page.count, "identical.page_warn", limits.identical.page_warn, state.page.mark)
 
 
 def _moving(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
@@ -90,7 +94,7 @@ def _moving(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     moving.count += 1
     warn = limits.identical.moving_warn * (limits.decision.poller_factor if call.polls else 1)
     if moving.count >= warn and not call.operates:
-        yield _finding(state, call, moving.count, "identical.moving_warn", warn)
+        yield _finding(call, moving.count, "identical.moving_warn", warn, moving.mark)
 
 
 def repeats_in_batch(state: SessionState, call: Call) -> bool:
@@ -104,7 +108,7 @@ def observe_batch(state: SessionState, call: Call, limits: Limits) -> Iterator[F
     state.streak.in_batch += 1
     warn = limits.identical.batch_warn
     if state.streak.in_batch >= warn:
-        yield _finding(state, call, state.streak.in_batch, "identical.batch_warn", warn)
+        yield _finding(call, state.streak.in_batch, "identical.batch_warn", warn, state.streak.mark)
 
 
 def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
@@ -118,7 +122,7 @@ def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Findi
     warn, terminate = limits.identical.window_warn, limits.identical.window_terminate
     if level := level_of(len(equal), warn, terminate):
         value = terminate if level == "terminate" else warn
-        yield _finding(state, call, len(equal), f"identical.window_{level}", value, first=equal[0])
+        yield _finding(call, len(equal), f"identical.window_{level}", value, equal[0].mark)
 
 
 def _all_new_between(window: list[Call], call: Call) -> bool:
@@ -136,12 +140,12 @@ def settle_runs(state: SessionState, call: Call) -> None:
             seen.settled = seen.settled or not seen.edits
 
 
-def _finding(
-    state: SessionState, call: Call, count: int, limit: str, value: float, *, first: Call | None = None
-) -> Finding:
-    """Return the finding for a limit that was reached; ``first`` is the loop's first call where a window was judged."""
-    if first is not None:
-        what = f"the same call with the same result {count} times among the last {call.seq - first.seq + 1} calls"
+def _finding(call: Call, count: int, limit: str, value: float, mark: Mark) -> Finding:
+    """Return the finding for a limit that was reached; ``mark`` is of the loop's first call."""
+    if limit.startswith("identical.window"):
+        what = (
+            f"the same call with the same result {count} times among the last {call.mark.calls - mark.calls + 1} calls"
+        )
     elif limit == "identical.batch_warn":
         what = f"the same call {count} times in one parallel batch"
     elif limit == "identical.page_warn":
@@ -160,7 +164,7 @@ def _finding(
         count=count,
         limit=limit,
         value=value,
-        mark=first.mark if first else state.streak.mark,
+        mark=mark,
         what=what,
         calls=(call.text,),
         failure=call.failure,

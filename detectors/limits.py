@@ -298,6 +298,8 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
         for key, value in _flat(values):
             _place(merged, layer, key, value)
             names[key] = layer
+            if (table := key.rpartition(".")[0]) in _TABLES:
+                names[table] = layer
             try:
                 msgspec.convert(merged, Limits)
             except (msgspec.ValidationError, ValueError) as error:

@@ -29,7 +29,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     if call.operates:
         state.reads = []  # what is looked at in a world or an interface may have changed
     elif call.applied:
-        state.reads = [read for read in state.reads if call.target not in {0, read.target}]
+        unknown = call.executes or not call.target  # what a command changes, its line does not say
+        state.reads = [] if unknown else [read for read in state.reads if read.target != call.target]
     if call.kind != "read" or not call.target or call.failure is not None or not call.recorded:
         return
     group = limits.rereads
@@ -43,7 +44,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         detector=NAME,
         level="warn" if level == "warn" else "notice",
         fingerprint=digest(NAME, call.target),
-        members=(call.target, call.action),
+        members=(call.action,),
         count=read.times,
         limit=f"{NAME}.{level}",
         value=value,
@@ -58,7 +59,8 @@ def _take(state: SessionState, call: Call, limits: Limits) -> Read:
     """Return what is known of the call's target, the latest one last; nothing when it is too old or has new content."""
     read = next((seen for seen in state.reads if seen.target == call.target), None)
     others = [seen for seen in state.reads if seen is not read]
-    if read is None or call.seq - read.last_seq > limits.rereads.within or _is_new(read, call):
+    changed = any(seen.action == call.action and seen.key != call.key for seen in state.recent)
+    if read is None or call.seq - read.last_seq > limits.rereads.within or changed or _is_new(read, call):
         read = Read(call.target, 0, [], call.seq, call.mark)
     read.last_seq = call.seq
     if _span(call) == _WHOLE:

@@ -22,6 +22,8 @@ ABOUT = About(
     cleared_by="an accepted edit, new results",
 )
 
+_FINGERPRINT = digest(NAME)
+
 
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Note whether the call is stale, and yield when most of the window is; `state.recent` ends with this call."""
@@ -39,13 +41,13 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     if any(seen.applied or seen.polls for seen in window):
         return
     stale = [seen for seen in window if seen.stale]
-    if len(stale) < limits.revisits.warn:
+    if len(stale) < limits.revisits.warn or _is_named(state, call, len(window)):
         return
     yield Finding(
         detector=NAME,
         level="warn",
-        fingerprint=digest("revisits"),
-        members=tuple({seen.action for seen in stale}),
+        fingerprint=_FINGERPRINT,
+        members=tuple(dict.fromkeys(seen.action for seen in stale)),
         count=len(stale),
         limit="revisits.warn",
         value=limits.revisits.warn,
@@ -54,3 +56,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         calls=tuple(dict.fromkeys(seen.text for seen in stale)),
         weak=True,
     )
+
+
+def _is_named(state: SessionState, call: Call, window: int) -> bool:
+    """Tell whether another detector sees a loop in the window: it says better what repeats."""
+    return any(loop.fingerprint != _FINGERPRINT and call.seq - loop.last_seq < window for loop in state.loops)

@@ -47,7 +47,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         return  # a row of calls that are not allowed has limits of its own
     group = limits.same_failure
     mark, fingerprint = row.mark, digest(NAME, row.first if row.in_turn else kind)
-    if row.calls == state.calls and row.calls >= group.warn > count:
+    if row.calls == call.seq + 1 and row.calls >= group.warn > count:
         count, fingerprint = row.calls, digest(NAME, "from the first call on")
     level = level_of(count, group.warn, group.terminate)
     limit, what = f"{NAME}.{level}", _what(row, kinds)

@@ -91,7 +91,7 @@ def _finding(call: Call, same: list[Edit], limit: str, limits: Limits) -> Findin
         detector=NAME,
         level="terminate" if limit.endswith("terminate") else "warn",
         fingerprint=digest(NAME, call.patch),
-        members=tuple({call.patch, *(edit.action for edit in same)}),
+        members=tuple(dict.fromkeys(edit.action for edit in same)),
         count=len(same),
         limit=limit,
         value=limits.value(limit),

@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from itertools import chain
-from typing import get_args
+from typing import TypeVar, get_args
 
 import msgspec
 
@@ -31,6 +31,7 @@ from detectors import (
 from detectors.call import read_call
 from detectors.canonical import digest
 from detectors.decision import decide, dismiss
+from detectors.excerpt import cut
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.limits import MAX_WINDOW_CALLS, Limits
@@ -46,7 +47,7 @@ from detectors.state import (
     holds_print,
     print_of,
 )
-from schemas.common import Usage
+from schemas.common import Agent, Task, Usage
 from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
 
@@ -69,7 +70,10 @@ DETECTORS = (
 """All detectors of a session, in the order in which they look."""
 
 _MAX_TASK_PATHS = 8
-_MAX_PATH_CHARS = 128
+_NAME_BYTES = 96
+_ID_BYTES = 64  # of the event ids of earlier calls; longer ones are left out of the evidence
+
+_Who = TypeVar("_Who", Agent, Task)
 
 _UNIQUE_ID = re.compile(r"(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{16,}")  # as model providers make them
 _SAME_CALL_MS = 10_000
@@ -116,21 +120,28 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     if _is_known_call(state, event, call):
         state.duplicates += 1
         return []
+    _reach_clears(state, at_ms)
+    if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
+        state.forget_runs()
     state.calls += 1
     state.first_ms = state.first_ms or at_ms
     _spend(state, event.usage)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
-    _reach_clears(state, at_ms)
-    if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
-        state.forget_runs()
     return decide(state, call, _count(state, call, limits), limits)
 
 
 def _count(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
-    """Put the call among the latest and let each detector count it."""
+    """Put the call among the latest and let each detector count it.
+
+    Thoughts, plans and words to people lie between calls of work without breaking what these repeat.
+    """
     if identical.repeats_in_batch(state, call):
         return identical.observe_batch(state, call, limits)
     identical.settle_runs(state, call)
+    if call.talks:
+        return chain.from_iterable(detector.observe(state, call, limits) for detector in (identical, category, budget))
+    if state.recent and len(state.recent[-1].event_id.encode()) > _ID_BYTES:
+        state.recent[-1].event_id = ""
     state.recent.append(call)
     del state.recent[:-MAX_WINDOW_CALLS]
     same_write.note_edit(state, call)
@@ -177,6 +188,8 @@ def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> Non
         state.clears = sorted([*state.clears, (at_ms, depth)])[-MAX_CLEARS:]
         return
     state.settle(at_ms, depth)
+    if depth > Clear.READS:
+        state.opened = later[0].seq
     for call in later:
         found = _count(state, call, limits) if depth > Clear.READS else _count_reads(state, call, limits)
         deque(found, maxlen=0)  # detectors count while they are listened to
@@ -260,12 +273,18 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
 
 
 def _note_who(state: SessionState, event: SessionInput) -> None:
-    """Keep who acts and for which task, the paths cut to what the state has room for."""
-    if event.agent is not None:
-        state.agent = event.agent
-    if event.task is not None:
-        paths = tuple(path[:_MAX_PATH_CHARS] for path in event.task.paths[:_MAX_TASK_PATHS])
-        state.task = event.task if paths == event.task.paths else msgspec.structs.replace(event.task, paths=paths)
+    """Keep who acts and for which task: the task's id whole, since it is a key, names and paths cut."""
+    if event.agent is not None and event.agent != state.agent:
+        state.agent = _fitting(event.agent)
+    if event.task is not None and event.task != state.task:
+        paths = tuple(cut(path, _NAME_BYTES) for path in event.task.paths[:_MAX_TASK_PATHS])
+        state.task = msgspec.structs.replace(_fitting(event.task), id=event.task.id, paths=paths)
+
+
+def _fitting(who: _Who) -> _Who:
+    """Return an agent or task whose names are cut to what the state has room for."""
+    names = msgspec.structs.asdict(who).items()
+    return msgspec.structs.replace(who, **{key: cut(name, _NAME_BYTES) for key, name in names if isinstance(name, str)})
 
 
 def _spend(state: SessionState, usage: Usage | None) -> None:

@@ -24,7 +24,7 @@ DISMISSED: Final = 4
 MAX_SEEN = 64  # event ids remembered to recognise what comes twice; likewise call ids:
 MAX_SEEN_CALLS = 32
 MAX_CLEARS = 8  # clearing events whose time no call has reached yet
-MAX_LOOPS = 16  # loops under watch at once
+MAX_LOOPS = 12  # loops under watch at once
 MAX_LOOP_ALERTS = 8  # alerts of one loop that a person can still mark as false
 MAX_AREAS = 8  # programs whose failures are counted apart
 MAX_KINDS = 8  # kinds of failure, and calls, remembered per area
@@ -237,6 +237,7 @@ class SessionState(msgspec.Struct, array_like=True):
     reads: list[Read] = msgspec.field(default_factory=list)
     known: bytes = b""
     stretch: Stretch = msgspec.field(default_factory=Stretch)
+    said: Streak = msgspec.field(default_factory=Streak)
     moving: Streak = msgspec.field(default_factory=Streak)
     page: Streak = msgspec.field(default_factory=Streak)
     looks: int = 0
@@ -275,6 +276,7 @@ class SessionState(msgspec.Struct, array_like=True):
         self.searches.clear()
         self.checks.clear()
         self.stretch = Stretch()
+        self.said = Streak()
         self.moving = Streak()
         self.page = Streak()
         self.looks = 0
