@@ -52,6 +52,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         state.streak = streak
     factor = limits.decision.poller_factor if call.polls else 1
     if not call.recorded:
+        state.moving = state.page = Streak()
         limit = f"identical.unrecorded_{_unrecorded(call)}warn"
         warn = limits.value(limit) * (1 if call.polls and not call.executes else factor)
         if streak.count >= warn:
@@ -119,7 +120,8 @@ def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Findi
     equal = [seen for seen in window if seen.key == call.key and not seen.settled]
     if equal and _all_new_between(window[window.index(equal[0]) :], call):
         return
-    warn, terminate = limits.identical.window_warn, limits.identical.window_terminate
+    factor = _SCROLL_FACTOR if call.scrolls else 1
+    warn, terminate = limits.identical.window_warn * factor, limits.identical.window_terminate * factor
     if level := level_of(len(equal), warn, terminate):
         value = terminate if level == "terminate" else warn
         yield _finding(call, len(equal), f"identical.window_{level}", value, equal[0].mark)

@@ -59,8 +59,13 @@ def _take(state: SessionState, call: Call, limits: Limits) -> Read:
     """Return what is known of the call's target, the latest one last; nothing when it is too old or has new content."""
     read = next((seen for seen in state.reads if seen.target == call.target), None)
     others = [seen for seen in state.reads if seen is not read]
-    changed = any(seen.action == call.action and seen.key != call.key for seen in state.recent)
-    if read is None or call.seq - read.last_seq > limits.rereads.within or changed or _is_new(read, call):
+    before = next((seen for seen in reversed(state.recent[:-1]) if seen.action == call.action), call)
+    if (
+        read is None
+        or call.seq - read.last_seq > limits.rereads.within
+        or before.key != call.key
+        or _is_new(read, call)
+    ):
         read = Read(call.target, 0, [], call.seq, call.mark)
     read.last_seq = call.seq
     if _span(call) == _WHOLE:
@@ -74,8 +79,9 @@ def _span(call: Call) -> tuple[int, int]:
     return (call.start, call.end or call.start) if call.start > 1 or call.end else _WHOLE
 
 
-def _is_new(read: Read, call: Call) -> bool:
-    return _span(call) == _WHOLE and read.whole not in {0, call.key}
+def _is_new(read: Read | None, call: Call) -> bool:
+    """Tell whether all of the target is not what it was."""
+    return read is not None and _span(call) == _WHOLE and read.whole not in {0, call.key}
 
 
 def _times_read(read: Read, call: Call) -> float:

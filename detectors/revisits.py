@@ -59,5 +59,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
 
 
 def _is_named(state: SessionState, call: Call, window: int) -> bool:
-    """Tell whether another detector sees a loop in the window: it says better what repeats."""
+    """Tell whether another detector sees a loop in the window: it says better what repeats, unless this was said."""
+    if any(loop.fingerprint == _FINGERPRINT for loop in state.loops):
+        return False
     return any(loop.fingerprint != _FINGERPRINT and call.seq - loop.last_seq < window for loop in state.loops)

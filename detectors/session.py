@@ -125,6 +125,7 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
         state.forget_runs()
     state.calls += 1
     state.first_ms = state.first_ms or at_ms
+    state.call_ms = at_ms
     _spend(state, event.usage)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
     return decide(state, call, _count(state, call, limits), limits)
@@ -184,11 +185,11 @@ def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> Non
     first call that is not older; when such calls were counted already, they are counted anew.
     """
     later = [call for call in state.recent if call.mark.at_ms >= at_ms]
-    if not later:
+    if not later and at_ms > state.call_ms:
         state.clears = sorted([*state.clears, (at_ms, depth)])[-MAX_CLEARS:]
         return
     state.settle(at_ms, depth)
-    if depth > Clear.READS:
+    if later and depth > Clear.READS:
         state.opened = later[0].seq
     for call in later:
         found = _count(state, call, limits) if depth > Clear.READS else _count_reads(state, call, limits)

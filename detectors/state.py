@@ -245,6 +245,7 @@ class SessionState(msgspec.Struct, array_like=True):
     opened: int = 0
     turns: int = 0
     first_ms: int = 0
+    call_ms: int = 0
     seen_ids: bytes = b""
     loops: list[Loop] = msgspec.field(default_factory=list)
 

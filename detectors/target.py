@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from detectors.operands import patched
@@ -138,7 +139,7 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[str]:
 def _object(name: str, kind: Kind, found: Found, rest: list[tuple[str, Any]]) -> str:
     """Return what names the object of a call that names no file: its id, else all that says which one it is."""
     whole = name.replace("_", "")
-    for key, value in rest:
+    for key, value in sorted(rest, key=itemgetter(0)):
         stem = _ID.sub("", key)
         if stem and stem != key and stem in whole and _text(value):
             return _text(value)
@@ -146,9 +147,8 @@ def _object(name: str, kind: Kind, found: Found, rest: list[tuple[str, Any]]) ->
         return _text(found["objects"][1])
     if kind == "read":
         asked = [found["queries"][1]] if "queries" in found else []
-        return " ".join(filter(None, (_text(value) for value in (*asked, *(value for _, value in sorted(rest))))))[
-            :_KEPT_CHARS
-        ]
+        others = (value for _, value in sorted(rest, key=itemgetter(0)))
+        return " ".join(filter(None, map(_text, (*asked, *others))))[:_KEPT_CHARS]
     return _text(rest[0][1]) if len(rest) == 1 else ""
 
 

@@ -25,7 +25,7 @@ MOVES: tuple[Callable[[int], ToolCall], ...] = (
     lambda v: view(0, "book.txt", f"chapter {v}", offset=1 + 80 * v, limit=100),
     lambda v: edit(0, f"src/{v % 2}.py", f"version {v}"),
     lambda v: edit(0, "src/0.py", f"version {v}", "old_string not found in file", error="no_match"),
-    lambda v: tool_call(0, "grep", {"pattern": f"name_{v}", "path": "src"}, ""),
+    lambda v: tool_call(0, "grep", {"pattern": f"{'abcdefghijkl'[v] * 6}", "path": "src"}, ""),
     lambda v: tool_call(0, "search_docs", {"query": f"how to {v}", "limit": 5}, {"results": [], "count": 0}),
     lambda v: think(0, f"perhaps {v}"),
     lambda v: click(0, f"button {v}"),
@@ -45,7 +45,9 @@ MOVES: tuple[Callable[[int], ToolCall], ...] = (
 _rounds = st.tuples(
     st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 3)), min_size=1, max_size=4), st.integers(1, 7)
 )
-_tours = st.permutations(range(11)).map(lambda order: ([(MOVES[0], place) for place in order], 1))
+_tours = st.tuples(st.sampled_from((MOVES[0], MOVES[9])), st.permutations(range(11))).map(
+    lambda tour: ([(tour[0], place) for place in tour[1]], 1)
+)
 _blocks = st.one_of(_rounds, _rounds, _rounds, _tours)
 _spent = st.none() | st.builds(Usage, input_tokens=st.integers(0, 10**6), cost_usd=st.sampled_from([0.01, 0.25]))
 

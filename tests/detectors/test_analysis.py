@@ -38,7 +38,9 @@ def test_twenty_calls_are_exempt_by_default(play):
     assert analysis(play(looks(21))) == [("notice", 20)]
 
 
-@pytest.mark.parametrize("opens", [session_event(0, "user_message"), session_event(0, "started"), control(0, "reset")])
+@pytest.mark.parametrize(
+    "opens", [session_event(30, "user_message"), session_event(30, "started"), control(30, "reset")]
+)
 def test_a_new_task_opens_anew(play, opens):
     """Who was told something new reads first."""
     assert play([*numbered(work(n) for n in range(30)), opens, *numbered([*[work(0)] * 30, *looks(20)])[30:]]) == []

@@ -1,12 +1,14 @@
 """What sets back what: a person's word, a decision, a trimmed context, a long pause, whenever they are read."""
 
+import random
+
 import pytest
 
 from detectors import Limits, SessionState, observe
 from detectors.state import Clear
 from schemas.common import ErrorInfo
 from schemas.testing import at, control, session_event, tool_call
-from tests.detectors.traces import edit, found, numbered, shell, think, view, work
+from tests.detectors.traces import click, edit, found, in_turn, numbered, page, shell, think, view, work
 
 
 def run(n):
@@ -19,14 +21,28 @@ def failing(n):
     return shell(n, f"./import.py part_{n}", "x", error=ErrorInfo(code=7, message="no value is given for endpoint"))
 
 
+TOLD = ("missing key", "wrong type", "bad range", "cyclic import", "stale lock", "empty header", "odd length")
+
 LOOPS = {
     "identical": run,
+    "moving": lambda n: tool_call(n, "fetch_quote", {"symbol": "TRC"}, f"{100 + n} points"),
+    "page": lambda n: click(n, "Pay", page("https://shop.example/cart", f"clock {n}")),
+    "denied": lambda n: tool_call(n, "drop_table", {"name": f"t{n}"}, "may not", status="denied"),
+    "same_call": lambda n: (
+        shell(n, "./flaky", f"run {n}", error=ErrorInfo(code=3, message="lost the device"))
+        if n % 2
+        else work(4 * n + 3)
+    ),
+    "error_streak": lambda n: (
+        shell(n, f"make part_{n}", "x", error=ErrorInfo(code=2, message=f"Error: {TOLD[n % 7]}")) if n else work(0)
+    ),
+    "fruitless_search": lambda n: tool_call(n, "grep", {"pattern": f"{'abcdefghijklmnopqr'[n % 18] * 5}{n}"}, ""),
     "alternation": lambda n: shell(n, f"./tool {n % 2}", "same"),
     "same_failure": failing,
     "category": lambda n: tool_call(n, "frobnicate", {"unit": n}, f"unit {n}"),
     "analysis": lambda n: view(n, f"{n}.py", f"text {n}"),
     "refused_edits": lambda n: edit(n, "a.py", f"v{n}", "old_string not found in file", error="no_match"),
-    "revisits": lambda n: shell(n, f"./show {(n * n + n // 7) % 11}", "as it was, with all that belongs to it"),
+    "revisits": lambda n: shell(n, f"./show {TOURS[n]}", "as it was, with all that belongs to it"),
     "stuck_check": lambda n: (
         edit(n, f"{n}.py", f"{n}")
         if n % 2
@@ -35,11 +51,15 @@ LOOPS = {
 }
 """For each rule a session that it alone, or it first, finds something in."""
 
+TOURS = [place for seed in range(20) for place in random.Random(seed).sample(range(11), 11)]  # noqa: S311 -- no secret
+SPARED = {"revisits": 15, "alternation": 4, "stuck_check": 8, "error_streak": 13, "same_call": 4}
+"""Calls by which an alert comes later at least, where that depends on the place of the clearing in a round."""
+
 
 def first_alert(call, events=(), limits=None):
     """The place in the stream of calls at which the first alert comes, with further events among them by time."""
     state, made = SessionState(), limits or Limits()
-    calls = [call(n) for n in range(220)]
+    calls = numbered(call(n) for n in range(220))
     stream = sorted([*calls, *events], key=lambda event: event.occurred_at)
     for event in stream:
         if observe(state, event, made):
@@ -55,9 +75,7 @@ def test_what_clears_sets_every_count_back(name, kind):
     assert alone > 2
     build = control if kind in {"resume", "reset"} else session_event
     cleared = first_alert(LOOPS[name], [build(0, kind, occurred_at=at(alone - 1.5))])
-    assert cleared > alone
-    if name not in {"revisits", "alternation", "stuck_check"}:
-        assert cleared == 2 * alone - 1
+    assert cleared >= alone + SPARED.get(name, alone - 1)
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -85,10 +103,17 @@ def test_a_warned_loop_that_goes_on_after_a_message_is_not_warned_again(play):
     ]
 
 
-def test_a_warned_loop_that_goes_on_after_a_decision_is_warned_again(play):
-    """Going on was decided with that loop in sight: it is settled, and noticed anew."""
-    resume = control(0, "resume", occurred_at=at(2.5))
-    assert found(play([*[run(n) for n in range(3)], resume, *[run(n) for n in range(3, 9)]])) == [
+@pytest.mark.parametrize(
+    "decided",
+    [
+        control(0, "resume", occurred_at=at(2.5)),
+        control(0, "reset", occurred_at=at(2.5)),
+        session_event(0, "started", occurred_at=at(2.5)),
+    ],
+)
+def test_a_warned_loop_that_goes_on_after_a_decision_is_warned_again(play, decided):
+    """Going on, or starting again, was decided with that loop in sight: it is settled, and noticed anew."""
+    assert found(play([*[run(n) for n in range(3)], decided, *[run(n) for n in range(3, 9)]])) == [
         ("warn", "identical", 2),
         ("warn", "identical", 5),
         ("terminate", "identical", 7),
@@ -128,6 +153,25 @@ def test_a_trimmed_context_read_late_brings_no_settled_calls_back(play):
     trim = session_event(0, "context_trimmed", occurred_at=at(0.5))
     for place in range(len(calls)):
         assert play([*calls[:place], trim, *calls[place:]]) == []
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_trimmed_context_read_late_counts_no_run_twice(play, place):
+    """Equal runs are none of its business."""
+    trim = session_event(0, "context_trimmed", occurred_at=at(0.5))
+    calls = [run(n) for n in range(6)]
+    assert found(play([*calls[:place], trim, *calls[place:]])) == [
+        ("warn", "identical", 2),
+        ("terminate", "identical", 4),
+    ]
+
+
+def test_looks_before_a_trimmed_context_are_no_majority(play):
+    """What was taken from the window has to be looked at again; without the trim the fifth look is one too many."""
+    looks = [shell(n, "git diff --stat", "2 files") for n in range(5)]
+    turns = in_turn(looks, [shell(n, f"./tidy {n}", "") for n in range(5)])[:9]
+    assert found(play(turns)) == [("warn", "identical", 8)]
+    assert play([*turns[:8], session_event(0, "context_trimmed", occurred_at=at(7.5)), turns[8]]) == []
 
 
 def test_a_trimmed_context_sets_back_what_was_seen_only(play):

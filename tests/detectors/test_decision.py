@@ -137,6 +137,13 @@ def test_a_decision_read_early_spares_no_earlier_loop(play):
     assert found(alerts) == [("warn", 2), ("warn", 6)]
 
 
+def test_a_decision_read_late_spares_a_loop_that_was_ended_after_it(play):
+    """It was made with the loop's beginning in sight, and the end came after it: there is nothing to notice anew."""
+    calls = [tool_call(n) for n in range(12)]
+    alerts = play([*calls[:6], control(6, "resume", occurred_at=at(2.5)), *calls[6:]])
+    assert found(alerts) == [("warn", 2), ("terminate", 4)]
+
+
 def test_a_persons_decision_spares_a_loop_seen_after_it(play):
     """A resume settles what was before it; a loop warned about later stays under watch."""
     late = control(9, "resume", occurred_at=at(-1))
@@ -187,6 +194,20 @@ def test_an_alert_marked_as_false_stays_so_after_a_quiet_stretch():
     assert [alert for event in later for alert in observe(state, event, limits)] == []
 
 
+def test_an_alert_marked_as_false_stays_so_among_many_loops():
+    """When there is no room for more loops, others give way before what a person said."""
+    limits = limits_from([("test", {"decision.rearm_after": 1_000})])
+    state, events = SessionState(), iter(range(10_000))
+
+    def loop(name: int) -> list[Alert]:
+        return [alert for _ in range(3) for alert in observe(state, shell(next(events), f"./tool_{name}"), limits)]
+
+    alerts = loop(0)
+    observe(state, control(next(events), "false_alarm", answers=alerts[0].alert_id), limits)
+    assert all(loop(name) for name in range(1, 2 * MAX_LOOPS))
+    assert loop(0) == []
+
+
 def test_an_answer_to_an_alert_that_nobody_gave_silences_nothing(play):
     """Nor does one without a word of which alert was wrong."""
     events = [
@@ -234,7 +255,7 @@ def test_alerts_carry_who_and_for_which_task(play):
     events = [tool_call(0, agent=agent, task=task), tool_call(1), tool_call(2)]
     (alert,) = play(events)
     assert (alert.agent, alert.task_id) == (agent, "T-7")
-    assert [len(path) for path in alert.task.paths] == [128] * 8
+    assert [len(path) for path in alert.task.paths] == [96] * 8
     assert play([tool_call(n) for n in range(3)])[0].task_id == "s1"
 
 

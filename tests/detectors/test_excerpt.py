@@ -105,8 +105,8 @@ def test_any_call_has_an_excerpt_within_its_limit(value, body):
 def test_a_cut_never_falls_inside_a_character():
     """What is kept in the state is bounded in bytes, and stays text."""
     assert cut("ééé", 3) == "é"
-    assert excerpt("é" * 100, 100) == "é" * 100
-    assert len(excerpt("漢" * 100, 100).encode()) <= 200
+    assert excerpt("é" * 100, 100) == "é" * 75
+    assert len(excerpt("漢" * 100, 100).encode()) <= 150
     assert cut("abc", 3) == "abc"
     assert cut("a\ud800b", 9) == "a?b"
 

@@ -195,7 +195,7 @@ def test_unknown_results_are_no_hits(play):
 
 def test_searches_that_fail_are_misses(play):
     """Whatever the reason, another one each time: nothing was found."""
-    words = "locked stale busy split moving partial foreign sealed draining frozen".split()
+    words = ["locked", "stale", "busy", "split", "moving", "partial", "foreign", "sealed", "draining", "frozen"]
     reasons = [f"the index of {word} volumes cannot be asked" for word in words]
     events = [hit(0), *(miss(n, None, reasons[n], error=ErrorInfo(message=reasons[n])) for n in range(1, 9))]
     assert found(play(events)) == [("warn", "fruitless_search.warn", 8)]

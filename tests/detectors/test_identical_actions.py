@@ -16,6 +16,7 @@ from tests.detectors.traces import (
     shell,
     think,
     view,
+    work,
 )
 
 CART = "https://shop.example/cart"
@@ -266,6 +267,23 @@ def test_the_limit_for_batches_counts_one_batch_at_a_time(play):
 def test_different_calls_of_one_batch_are_no_loop(play):
     """Reading a dozen files in parallel is good work."""
     assert play([view(n, f"{n}.py", f"text {n}", batch_id="b1") for n in range(20)]) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        tool_call(0, "todo_read", {}, "1. [x] read 2. [ ] write the tests"),
+        tool_call(0, "send_message", {"text": "still at it"}, "sent"),
+        tool_call(0, "update_plan", {"plan": ["read", "write"]}, "Plan updated"),
+        think(0, ""),
+    ],
+)
+@pytest.mark.parametrize("every", [1, 4])
+def test_the_same_word_between_work_is_no_loop(play, said, every):
+    """Looking at the list of things to do, or reporting, now and then or after each step, is no going round."""
+    events = [step for n in range(40) for step in (*[said] * (n % every == 0), work(n))]
+    assert play(numbered(events)) == []
+    assert found(play(numbered([work(0), *[said] * 5]))) == [("warn", "identical", 3), ("terminate", "identical", 5)]
 
 
 def test_a_thought_between_equal_calls_does_not_hide_them(play):

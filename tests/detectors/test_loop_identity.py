@@ -39,6 +39,27 @@ def test_a_majority_inside_of_an_alternation_is_the_same_loop(play):
     assert [alert.level for alert in alerts] == ["warn", "terminate"]
 
 
+def test_the_same_call_in_another_loop_much_later_is_another_loop(play):
+    """It was a loop by itself; that it goes round with others now is a new one, though the first is still watched."""
+    alone = [shell(0, "./sync.sh", "0 files") for _ in range(3)]
+    together = in_turn(
+        [shell(n, "./sync.sh", "0 files") for n in range(3)], [shell(n, "./bench", "41 ms") for n in range(3)]
+    )
+    alerts = play(numbered([*alone, *(work(n) for n in range(13)), *together]))
+    assert found(alerts) == [("warn", "identical", 2), ("warn", "alternation", 21)]
+    assert alerts[0].loop_id != alerts[1].loop_id
+
+
+def test_what_recovered_is_counted_by_the_rule_that_named_it(play):
+    """Three or four laps, not the ten calls that another rule counts in the same loop."""
+    laps = [shell(0, f"./tool {n % 4}", "as before") for n in range(13)]
+    alerts = play(numbered([*laps, *(work(n) for n in range(30))]))
+    assert [(alert.level, alert.detector, alert.count) for alert in alerts] == [
+        ("warn", "alternation", 3),
+        ("recovered", "alternation", 3),
+    ]
+
+
 def test_loops_that_share_a_minor_part_are_two(play):
     """One call in common does not make two rounds one."""
     first = [shell(0, f"./a {n % 3}", f"a{n % 3}") for n in range(9)]
@@ -115,6 +136,26 @@ def test_two_readings_of_one_text_are_none_in_two_loops_either(play):
     """Two programs in turn with that message make several loops; still nothing but their text says that they fail."""
     alerts = play(in_turn([failing(n, "python") for n in range(30)], [failing(n, "node") for n in range(30, 60)]))
     assert {alert.level for alert in alerts} == {"warn"}
+
+
+def test_a_notice_is_no_second_kind_of_evidence(play):
+    """What the agent alone was told of is nothing that is wrong."""
+    reads = [call for n in range(3) for call in (view(0, "plan.md", "the plan"), view(0, f"{n}.py", f"text {n}"))]
+    more = [view(0, f"{n}.py", f"text {n}") for n in range(3, 12)]
+    limits = {"category": {"explore_warn": 4, "explore_terminate": 6}}
+    alerts = play(numbered([*reads, *more]), limits)
+    assert found(alerts) == [("notice", "rereads", 4), ("warn", "category", 6), ("warn", "category", 14)][: len(alerts)]
+
+
+def test_a_loop_that_was_noticed_and_then_warned_about_is_a_second_kind(play):
+    """The loop was known from weak evidence first; by now it rests on equal calls."""
+    reads = [call for n in range(3) for call in (view(0, "plan.md", "the plan"), view(0, f"{n}.py", f"text {n}"))]
+    equal = [view(0, "plan.md", "the plan")] * 3
+    more = [view(0, f"{n}.py", f"text {n}") for n in range(3, 12)]
+    limits = {"category": {"explore_warn": 4, "explore_terminate": 8}}
+    alerts = play(numbered([*reads, *equal, *more]), limits)
+    assert ("warn", "identical", 8) in found(alerts)
+    assert found(alerts, "category")[-1][0] == "terminate"
 
 
 @pytest.mark.parametrize(("quiet", "terminate", "level"), [(16, 11, "terminate"), (24, 15, "warn")])

@@ -164,12 +164,14 @@ def test_a_message_dated_ahead_blinds_nobody(kind, ahead_s):
     assert [alert.level for alert in play_into(state, events)] == ["warn", "terminate"]
 
 
+@pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize(("extra", "levels"), [(MAX_CLEARS - 1, ["warn"]), (MAX_CLEARS, ["warn", "terminate"])])
-def test_clearing_events_still_to_come_are_bounded(extra, levels):
-    """The earliest gives way when there are more than remembered."""
+def test_clearing_events_still_to_come_are_bounded(extra, levels, order):
+    """The earliest gives way when there are more than remembered, in whatever order they were read."""
     state = SessionState()
     clears = [session_event(n, "user_message", occurred_at=at(3.5 if n == 0 else 100 + n)) for n in range(1 + extra)]
-    assert [alert.level for alert in play_into(state, [*clears, *[tool_call(n) for n in range(7)]])] == levels
+    events = [*clears[::order], *[tool_call(n) for n in range(7)]]
+    assert [alert.level for alert in play_into(state, events)] == levels
 
 
 @pytest.mark.parametrize(("pause_s", "levels"), [(14_400, ["warn"]), (14_401, [])])
@@ -200,6 +202,13 @@ def test_much_older_events_are_late(older_s, late):
     state = SessionState()
     play_into(state, [tool_call(0, occurred_at=at(10_000)), tool_call(1, occurred_at=at(10_000 - older_s))])
     assert (state.late, state.calls) == (late, 2 - late)
+
+
+def test_lateness_is_measured_from_the_newest_event():
+    """Two events that are each an hour older than the one before are two hours out of order."""
+    state = SessionState()
+    play_into(state, [tool_call(n, occurred_at=at(10_000 - 3_000 * n)) for n in range(3)])
+    assert (state.late, state.calls) == (1, 2)
 
 
 @pytest.mark.parametrize(("count", "calls"), [(20, 1), (21, 2)])

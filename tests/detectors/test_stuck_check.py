@@ -14,6 +14,9 @@ RED = "FAILED spec/dose_spec.rb:14 expected 2.5, got 2.0\n31 examples, 1 failed"
 OTHER = "FAILED spec/dose_spec.rb:29 expected nil, got 0\n31 examples, 1 failed"
 GREEN = "31 examples, 0 failures"
 
+ALONE = {"error_streak.warn": 100, "error_streak.terminate": 200}
+"""Limits under which the error streak, which counts the same failures, says nothing."""
+
 
 def edit(n, **fields):
     """An accepted edit with a text of its own."""
@@ -48,7 +51,7 @@ END = ("terminate", "stuck_check.terminate", 29)
 )
 def test_warns_at_five_and_terminates_at_fifteen(play, count, expected):
     """The default limits are reached exactly, with an accepted edit before every check."""
-    assert found(play(after_edits([RED] * count))) == expected
+    assert found(play(after_edits([RED] * count), ALONE)) == expected
 
 
 def test_three_or_four_equal_answers_are_healthy(play):
@@ -84,8 +87,8 @@ def test_the_alert_says_which_check_and_which_answer(play):
 def test_a_changed_answer_clears(play, answer):
     """Another failure and a green run both say that the edits reach the cause; the count begins anew."""
     results = [*[RED] * 4, answer, *[RED] * 4]
-    assert found(play(after_edits(results))) == []
-    assert found(play(after_edits([*results, RED]))) == [("warn", "stuck_check.warn", 19)]
+    assert found(play(after_edits(results), ALONE)) == []
+    assert found(play(after_edits([*results, RED]), ALONE)) == [("warn", "stuck_check.warn", 19)]
 
 
 def test_a_score_that_moves_is_another_answer(play):
