@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.common import Usage
-from schemas.events import FixAttempt
+from schemas.events import FixAttempt, SessionInput
 from schemas.testing import at, control, session_event, tool_call
 from tests.detectors.traces import found, numbered, shell, view, work
 
@@ -12,7 +12,7 @@ SPENT = Usage(input_tokens=700, output_tokens=300, cost_usd=0.25)
 
 def spending(count, budget):
     """Healthy calls, each of which spends a tenth of what the budgets below allow."""
-    events = []
+    events: list[SessionInput] = []
     for n in range(count):
         if budget == "turns":
             events.append(session_event(n, "turn", occurred_at=at(60 * n)))

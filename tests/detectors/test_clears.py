@@ -1,12 +1,14 @@
 """What sets back what: a person's word, a decision, a trimmed context, a long pause, whenever they are read."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 
 from detectors import Limits, SessionState, observe
 from detectors.state import Clear
 from schemas.common import ErrorInfo
+from schemas.events import ToolCall
 from schemas.testing import at, control, session_event, tool_call
 from tests.detectors.traces import click, edit, found, in_turn, numbered, page, shell, think, view, work
 
@@ -21,11 +23,13 @@ def failing(n):
     return shell(n, f"./import.py part_{n}", "x", error=ErrorInfo(code=7, message="no value is given for endpoint"))
 
 
+TOURS = [place for seed in range(20) for place in random.Random(seed).sample(range(11), 11)]  # noqa: S311 -- no secret
 TOLD = ("missing key", "wrong type", "bad range", "cyclic import", "stale lock", "empty header", "odd length")
 
-LOOPS = {
+LOOPS: dict[str, Callable[[int], ToolCall]] = {
     "identical": run,
-    "moving": lambda n: tool_call(n, "fetch_quote", {"symbol": "TRC"}, f"{100 + n} points"),
+    "moving": lambda n: tool_call(n, "frobnicate", {"unit": 1}, f"{100 + n} points"),
+    "said": lambda n: think(n, "once more"),
     "page": lambda n: click(n, "Pay", page("https://shop.example/cart", f"clock {n}")),
     "denied": lambda n: tool_call(n, "drop_table", {"name": f"t{n}"}, "may not", status="denied"),
     "same_call": lambda n: (
@@ -51,7 +55,6 @@ LOOPS = {
 }
 """For each rule a session that it alone, or it first, finds something in."""
 
-TOURS = [place for seed in range(20) for place in random.Random(seed).sample(range(11), 11)]  # noqa: S311 -- no secret
 SPARED = {"revisits": 15, "alternation": 4, "stuck_check": 8, "error_streak": 13, "same_call": 4}
 """Calls by which an alert comes later at least, where that depends on the place of the clearing in a round."""
 

@@ -107,8 +107,8 @@ def other_way_round(value: Any) -> Any:
 def meant(alert: Alert) -> dict[str, Any]:
     """Return what an alert says beside the readable form of calls, which shows their arguments as they were sent."""
     said = gist(alert)
-    del said["evidence"]["calls"], said["reasoning"], said["guidance"]
-    return said
+    said["evidence"].pop("calls", None)
+    return {key: value for key, value in said.items() if key not in {"reasoning", "guidance"}}
 
 
 @quickly

@@ -32,24 +32,24 @@ async def page(url: str) -> tuple[int, str]:
 
 
 async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
-    """A warning leads to a directive, a terminate to a termination and an entry, anything else to nothing."""
+    """A notice and a warning lead to a directive each, a terminate to a termination and an entry, else nothing comes."""
     process = start()
     url = await process.ready(2)
     await wire.send(
         [
-            alert("n", level="notice"),
+            alert("n", session_id="s0", level="notice"),
             alert("w", session_id="s1"),
             alert("r", level="recovered"),
             alert("t", session_id="s2", level="terminate", task_id="t2"),
         ]
     )
     (termination,) = await wire.until_outputs(Termination, 1)
-    (directive,) = await wire.until_outputs(Directive, 1)
+    directives = await wire.until_outputs(Directive, 2)
     (entry,) = await wire.until_outputs(KnownFlapping, 1)
-    assert (directive.session_id, directive.alert_id) == ("s1", "w")
+    assert {(each.session_id, each.alert_id) for each in directives} == {("s0", "n"), ("s1", "w")}
     assert (termination.session_id, termination.alert_id) == ("s2", "t")
     assert (entry.task_id, entry.termination_id) == ("t2", termination.termination_id)
-    assert directive.acknowledge.topic == wire.settings.topic(topics.CONTROL)
+    assert {each.acknowledge.topic for each in directives} == {wire.settings.topic(topics.CONTROL)}
     (record,) = await wire.records(topics.TERMINATIONS)
     assert record.key == b"s2"
     assert dict(record.headers)["ce_id"] == termination.termination_id.encode()
@@ -60,7 +60,7 @@ async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, 
         text = (await page(f"{url}/metrics"))[1]
         return (
             "traction_terminations_total 1.0" in text
-            and 'traction_directives_total{action="inject_guidance"} 1.0' in text
+            and 'traction_directives_total{action="inject_guidance"} 2.0' in text
         )
 
     await wire.until(measured)

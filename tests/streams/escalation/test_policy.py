@@ -52,9 +52,10 @@ alerts = st.builds(
 )
 
 
-def test_a_warning_becomes_guidance_that_expires(alert: MakeAlert) -> None:
-    """A warning leads to one directive: the detector's guidance, its expiry, and how to answer it."""
-    (directive,) = respond(alert(session_id="s9", guidance="Stop.\nThink."), NOW, SETTINGS)
+@pytest.mark.parametrize("level", ["notice", "warn"])
+def test_a_notice_or_warning_becomes_guidance_that_expires(alert: MakeAlert, level: str) -> None:
+    """It leads to one directive: the detector's guidance, its expiry, and how to answer it."""
+    (directive,) = respond(alert(level=level, session_id="s9", guidance="Stop.\nThink."), NOW, SETTINGS)
     assert isinstance(directive, Directive)
     assert directive.action == "inject_guidance"
     assert (directive.session_id, directive.text) == ("s9", "Stop.\nThink.")
@@ -79,13 +80,12 @@ def test_a_termination_becomes_a_verdict_and_a_listed_task(alert: MakeAlert) -> 
     assert entry.expires_at - entry.since == timedelta(days=7)
 
 
-@pytest.mark.parametrize("level", ["notice", "recovered"])
-def test_notices_and_recoveries_ask_nothing_of_anyone(alert: MakeAlert, level: str) -> None:
+def test_recoveries_ask_nothing_of_anyone(alert: MakeAlert) -> None:
     """What only informs leads to no output."""
-    assert respond(alert(level=level), NOW, SETTINGS) == ()
+    assert respond(alert(level="recovered"), NOW, SETTINGS) == ()
 
 
-@pytest.mark.parametrize("level", ["warn", "terminate"])
+@pytest.mark.parametrize("level", ["notice", "warn", "terminate"])
 @pytest.mark.parametrize("fields", [{"mode": "observe"}, {"muted": True}, {"mode": "warn", "muted": True}])
 def test_muted_and_observed_alerts_ask_nothing_of_anyone(alert: MakeAlert, level: str, fields: dict[str, Any]) -> None:
     """Neither an observed nor a muted alert leads to an output, however grave it is."""
