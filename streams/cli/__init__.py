@@ -36,7 +36,9 @@ COMMANDS = {
     "worker": Entry("streams.cli.worker:worker", "Read agents' events, detect wheelspin, write alerts."),
     "escalate": Entry("streams.cli.escalate:escalate", "Turn alerts into directives and terminations."),
     "replay": Entry("streams.cli.replay:replay", "Run the detectors over recorded sessions, in files or directories."),
-    "backtest": Entry("streams.cli.backtest:backtest", "Score the detectors on recorded sessions that a person has labelled."),
+    "backtest": Entry(
+        "streams.cli.backtest:backtest", "Score the detectors on recorded sessions that a person has labelled."
+    ),
     "demo": Entry("streams.cli.demo:demo", "Show Traction at work: agents that spin, and what is done about them."),
 }
 

@@ -32,7 +32,7 @@ async def page(url: str) -> tuple[int, str]:
 
 
 async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
-    """A notice and a warning lead to a directive each, a terminate to a termination and an entry, else nothing comes."""
+    """A notice and a warning lead to a directive each, a terminate to a termination and an entry, else nothing."""
     process = start()
     url = await process.ready(2)
     await wire.send(
