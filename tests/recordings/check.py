@@ -1,9 +1,9 @@
 """Scores the detectors on a collection of real recordings and checks that all are read and the score is good enough.
 
 The recordings are other people's data and no part of the project: the variable TRACTION_RECORDINGS names a directory
-with `sessions/` (neutral form, and `labels.jsonl` as `traction backtest` takes it) and `raw/` (agents' own formats).
-Without it nothing is checked, and that is said. Run by `.ci/run`; exits with 1 when something is missing, unreadable or
-worse than the bounds below.
+with `sessions/` (neutral form, and `labels.jsonl` as `traction backtest` takes it) and `raw/` (agents' own formats),
+and perhaps `scenarios/scenarios.jsonl`, short sequences of which each must hold. Without it nothing is checked, and
+that is said. Run by `.ci/run`; exits with 1 when something is missing, unreadable or worse than the bounds below.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from streams.backtest import Heard, InvalidLabels, gates, match, play_all, read_
 from streams.backtest.words import detector_lines, entry_lines, total_lines
 from streams.importers import Damaged, Session, Unreadable, read_path
 from streams.timeline import damaged_line, unreadable_line
+from tests.recordings import scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,6 +71,9 @@ def main() -> int:
     count = (
         f"{len(there & played)} of {len(there)} sessions of the neutral form and {len(raw)} of the agents' own formats"
     )
+    suite = top / "scenarios" / "scenarios.jsonl"
+    if suite.is_file():
+        faults += scenarios.check(suite)
     say([f"recordings: {count} scored in {time.monotonic() - started:.1f} s, {len(faults)} faults"])
     say(f"  FAULT {fault}" for fault in faults)
     return 1 if faults else 0
