@@ -8,9 +8,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-MASKS_VERSION = 1
-"""Raised whenever a mask changes, since digests made before and after do not compare."""
-
 MAX_READ_CHARS = 65_536
 """How much of one text is read: beginning and end, and the length; bounds the work for one event."""
 
@@ -18,45 +15,68 @@ MASK = "<~>"
 
 # Each pattern begins with a plain set of characters, so that the engine skips to where a match can begin; word
 # boundaries are looked behind for. One pattern for all of them took ten times as long.
-_VOLATILE = (
-    re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"),  # UUID
-    re.compile(r"""/(?<![\w.~-]/)(?:private/)?(?:tmp|var/tmp|var/folders)/[^\s'"`:;,)\]>]+"""),  # temporary path
-    re.compile(r"(?:call|toolu|req|msg|chatcmpl|resp|sess|run)[_-][A-Za-z0-9]{12,}"),  # generated id
-    re.compile(
-        r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +(?:\d{1,2} )?[A-Z][a-z]{2} [\d ]*"  # as `date` prints it
-        r"\d\d:\d\d:\d\d(?: [A-Z]{2,5})?(?: \d{4})?"
+_VOLATILE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+    (("-",), re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")),  # UUID
+    (
+        ("/tmp", "/var/"),  # noqa: S108 - looked for, not written to
+        re.compile(r"""/(?<![\w.~-]/)(?:private/)?(?:tmp|var/tmp|var/folders)/[^\s'"`:;,)\]>]+"""),
     ),
-    re.compile(
-        r"""(?x)
-        [0-9](?<![0-9A-Za-z_.].)(?:
-            \d{3}-\d\d-\d\d[T\ ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\ ?Z|\ ?[+-]\d\d:?\d\d)?      # 2026-01-31T12:00:00Z
-          | \d?:\d\d:\d\d(?:[.,]\d+)?                                                # 12:00:00,123
-          | \d*m\d+(?:\.\d+)?s\b                                                       # 0m1.25s
-          | \d*(?:\.\d+)?\ ?(?:[nµum]?s|secs?|seconds?|mins?|minutes?)\b                # 0.12s, 3 seconds
-          | x[0-9a-fA-F]{6,16}\b                                                         # 0x7f3a…, an address
-          | (?<=1)[6-9]\d{8}(?:\.\d+|\d{3})?(?![0-9])                                       # Unix time in s or ms
-        )"""
+    (
+        ("call", "toolu", "req", "msg", "chatcmpl", "resp", "sess", "run"),
+        re.compile(r"(?:call|toolu|req|msg|chatcmpl|resp|sess|run)[_-][A-Za-z0-9]{12,}"),  # generated id
     ),
-    re.compile(
-        r"""(?xi)
-        [0-9](?<![0-9A-Za-z_.].)(?:
-            (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
-          | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
-          | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)|(?<=\bmoves\W.)|(?<=\bmoves\W\W.)
-          | (?<=:\ line\ .)(?=\d*:)
-        )\d*(?:\ ?(?:/|of)\ ?\d+)?"""
+    (
+        (":",),
+        re.compile(
+            r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +(?:\d{1,2} )?[A-Z][a-z]{2} [\d ]*"  # as `date` prints it
+            r"\d\d:\d\d:\d\d(?: [A-Z]{2,5})?(?: \d{4})?"
+        ),
     ),
-    re.compile(  # durationMs=12, "took": 3.5
-        r"""(?:[Dd]uration|[Ee]lapsed|[Ll]atency|[Tt]ook|(?:[Ee]xecution|[Ww]all)[_ ]?[Tt]ime|[Tt]ime[_ ]taken)"""
-        r"""(?:_?[Mm]s|_?[Ss]ec(?:ond)?s?)?["']?[=: ]{1,3}\d+(?:\.\d+)?"""
+    (
+        (),
+        re.compile(
+            r"""(?x)
+            [0-9](?<![0-9A-Za-z_.].)(?:
+                \d{3}-\d\d-\d\d[T\ ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\ ?Z|\ ?[+-]\d\d:?\d\d)?  # 2026-01-31T12:00:00Z
+              | \d?:\d\d:\d\d(?:[.,]\d+)?                                                # 12:00:00,123
+              | \d*m\d+(?:\.\d+)?s\b                                                       # 0m1.25s
+              | \d*(?:\.\d+)?\ ?(?:[nµum]?s|secs?|seconds?|mins?|minutes?)\b                # 0.12s, 3 seconds
+              | x[0-9a-fA-F]{6,16}\b                                                         # 0x7f3a…, an address
+              | (?<=1)[6-9]\d{8}(?:\.\d+|\d{3})?(?![0-9])                                       # Unix time in s or ms
+            )"""
+        ),
     ),
-    re.compile(r"-= [^=\n]{1,60} =-\d+/\d+"),  # the status line of an interactive fiction
-    re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>"""),  # a wrapper with a nonce
-    re.compile(r"[Ss]ession[=: ]{1,2}[A-Za-z]+[-_]\d+"),
-    re.compile(
-        r"(?:[Ss]ession|[Rr]equest|[Tt]race|[Dd]elivery|nonce)(?:[ _-]?[Ii][Dd])?[=: \"']{1,3}[\w-]*\d[\w-]{5,}"
+    (
+        ("pid", "process", "attempt", "try", "step", "iteration", "turn", "moves", ": line "),
+        re.compile(
+            r"""(?xi)
+            [0-9](?<![0-9A-Za-z_.].)(?:
+                (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
+              | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
+              | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)|(?<=\bmoves\W.)|(?<=\bmoves\W\W.)
+              | (?<=:\ line\ .)(?=\d*:)
+            )\d*(?:\ ?(?:/|of)\ ?\d+)?"""
+        ),
+    ),
+    (
+        ("duration", "elapsed", "latency", "took", "time"),
+        re.compile(  # durationMs=12, "took": 3.5
+            r"""(?:[Dd]uration|[Ee]lapsed|[Ll]atency|[Tt]ook|(?:[Ee]xecution|[Ww]all)[_ ]?[Tt]ime|[Tt]ime[_ ]taken)"""
+            r"""(?:_?[Mm]s|_?[Ss]ec(?:ond)?s?)?["']?[=: ]{1,3}\d+(?:\.\d+)?"""
+        ),
+    ),
+    (("-= ",), re.compile(r"-= [^=\n]{1,60} =-\d+/\d+")),  # the status line of an interactive fiction
+    ((" id=",), re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>""")),  # a wrapper with a nonce
+    (("session",), re.compile(r"[Ss]ession[=: ]{1,2}[A-Za-z]+[-_]\d+")),
+    (
+        ("session", "request", "trace", "delivery", "nonce"),
+        re.compile(
+            r"(?:[Ss]ession|[Rr]equest|[Tt]race|[Dd]elivery|nonce)(?:[ _-]?[Ii][Dd])?[=: \"']{1,3}[\w-]*\d[\w-]{5,}"
+        ),
     ),
 )
+"""What is masked: patterns, each with words of which one is in every text that it can match, in lower case."""
+
 _DETAIL = re.compile(
     r"""'[^'\n]{0,200}'|"[^"\n]{0,200}"|`[^`\n]{0,200}`"""
     r"""|(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.~-]*|0x[0-9a-fA-F]+|\d+(?:\.\d+)?|[\w.-]+(?=: (?:command )?not found)"""
@@ -94,8 +114,10 @@ def mask_failure(line: str, arguments: Any) -> str:
 
 
 def _mask_volatile(text: str) -> str:
-    for pattern in _VOLATILE:
-        text = pattern.sub(MASK, text)
+    lower = text.lower()
+    for words, pattern in _VOLATILE:
+        if not words or any(word in lower for word in words):
+            text = pattern.sub(MASK, text)
     return text
 
 

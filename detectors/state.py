@@ -14,7 +14,10 @@ from detectors.limits import MAX_PERIOD_CALLS
 from schemas.common import Agent, Task
 
 STATE_VERSION: Final = 2
-"""Version of the encoded form; a state of another version is refused, never guessed at."""
+"""Version of the encoded form; a state of another version is refused, never guessed at.
+
+Raised as well when masks or canonical forms change, since digests made before and after do not compare.
+"""
 
 NOTICE: Final = 1
 WARN: Final = 2

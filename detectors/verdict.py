@@ -11,7 +11,7 @@ from detectors.nothing import brought_nothing
 from detectors.use import Use
 
 _HEAD_CHARS = 400
-_CHECK_CHARS = 4_000
+_CHECK_CHARS = 2_000
 _REFUSAL_CHARS = 300
 _WORD_CHARS = 160  # a sentence or two: what a world or interface says to an action
 _SHOWN_CHARS = 1_000  # what reads and searches show; beyond it, it is content that may begin with anything

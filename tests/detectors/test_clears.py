@@ -149,13 +149,16 @@ def test_a_message_read_late_opens_the_task_when_it_was_said(play, late):
     assert found(alerts) == [("notice", "analysis", 50)]
 
 
-def test_a_trimmed_context_read_late_brings_no_settled_calls_back(play):
-    """Running the same thing after each edit stays healthy, whenever the trim is read."""
-    rounds = [call for n in range(6) for call in (edit(n, "a.py", f"v{n}"), shell(n, "./demo", "12 rows"))]
-    calls = numbered([*rounds, shell(0, "./demo", "12 rows")])
+@pytest.mark.parametrize("place", range(1, 12))
+def test_a_trimmed_context_read_late_brings_no_settled_calls_back(play, place):
+    """Looks before an accepted edit stay settled by it, whenever an earlier trim is read."""
+    looks = [shell(n, "git diff --stat", "2 files") for n in range(5)]
+    turns = in_turn(looks, [shell(n, f"./tidy {n}", "") for n in range(5)])
+    calls = numbered([*turns[:7], edit(7, "a.py", "v1"), *turns[8:]])
+    assert found(play(turns), "identical") == [("warn", "identical", 8)]
+    assert play(calls) == []
     trim = session_event(0, "context_trimmed", occurred_at=at(0.5))
-    for place in range(len(calls)):
-        assert play([*calls[:place], trim, *calls[place:]]) == []
+    assert play([*calls[:place], trim, *calls[place:]]) == []
 
 
 @pytest.mark.parametrize("place", [1, 2, 3])
