@@ -227,13 +227,8 @@ def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Li
 def _event_ids(state: SessionState, finding: Finding, call: Call) -> tuple[str, ...]:
     """Return the ids of the loop's latest calls, the triggering one last."""
     others = [seen for seen in state.recent if seen is not call and seen.event_id]
-    earlier = [seen.event_id for seen in others if _is_part(seen, finding)]
+    earlier = [seen.event_id for seen in others if seen.action in finding.members]
     return (*earlier[1 - _MAX_EVENT_IDS :], call.event_id)
-
-
-def _is_part(seen: Call, finding: Finding) -> bool:
-    """Tell whether a recent call belongs to the loop; failures in one area are of many calls, the latest is named."""
-    return seen.action in finding.members or seen.text in finding.calls
 
 
 def _reasoning(finding: Finding, reached: LimitReached, error: str) -> str:

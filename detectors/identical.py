@@ -136,10 +136,13 @@ def _all_new_between(window: list[Call], call: Call) -> bool:
 
 
 def settle_runs(state: SessionState, call: Call) -> None:
-    """After an accepted edit, earlier calls no longer count: looking or checking again is what one should do."""
+    """After an accepted edit, earlier calls no longer count: looking or checking again is what one should do.
+
+    The same edit again is no reason to look again, and counts itself.
+    """
     if call.applied:
         for seen in state.recent:
-            seen.settled = seen.settled or not seen.edits
+            seen.settled = seen.settled or seen.action != call.action
 
 
 def _finding(call: Call, count: int, limit: str, value: float, mark: Mark) -> Finding:

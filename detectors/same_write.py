@@ -1,8 +1,8 @@
 """Same write: one and the same edit again and again, so that a file grows or a refusal comes back.
 
 Equal-result rules never see it: the results differ, or only a comment in the edit does. Edits are compared without
-comments and blanks. Accepted ones count in a row, or five times among the latest twelve calls; those that were refused,
-or whose check failed, count until another edit of the same target is accepted.
+comments and blanks. Accepted ones count in a row, or five times among the latest twelve calls with no other edit
+between; those that were refused, or whose check failed, count until another edit of the same target is accepted.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     if level := level_of(len(row), group.warn, group.terminate):
         yield _finding(call, row, f"{NAME}.{level}", limits)
         return
-    same = [edit for edit in state.edits if edit.patch == latest.patch and latest.seq - edit.seq < group.window]
+    same = [edit for edit in _unmixed(state.edits) if latest.seq - edit.seq < group.window]
     if len(same) >= group.window_warn:
         yield _finding(call, same, f"{NAME}.window_warn", limits)
 
@@ -74,6 +74,17 @@ def _in_row(state: SessionState) -> list[Edit]:
             break
         row.insert(0, edit)
     return row
+
+
+def _unmixed(edits: list[Edit]) -> list[Edit]:
+    """Return the accepted edits that are the latest's patch, since any other one was accepted."""
+    same: list[Edit] = []
+    for edit in reversed(edits):
+        if not edit.reason:
+            if edit.patch != edits[-1].patch:
+                break
+            same.append(edit)
+    return same[::-1]
 
 
 def _works_between(state: SessionState, earlier: Edit, later: Edit) -> bool:

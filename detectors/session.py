@@ -44,6 +44,7 @@ from detectors.state import (
     Clear,
     SeenCall,
     SessionState,
+    Streak,
     holds_print,
     print_of,
 )
@@ -138,9 +139,10 @@ def _count(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]
     """
     if identical.repeats_in_batch(state, call):
         return identical.observe_batch(state, call, limits)
-    identical.settle_runs(state, call)
     if call.talks:
         return chain.from_iterable(detector.observe(state, call, limits) for detector in (identical, category, budget))
+    state.said = Streak()
+    identical.settle_runs(state, call)
     if state.recent and len(state.recent[-1].event_id.encode()) > _ID_BYTES:
         state.recent[-1].event_id = ""
     state.recent.append(call)
@@ -199,6 +201,7 @@ def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> Non
 def _count_reads(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
     """Let those detectors count a call again that a trimmed context sets back."""
     call.settled = False
+    identical.settle_runs(state, call)
     return chain(revisits.observe(state, call, limits), rereads.observe(state, call, limits))
 
 

@@ -152,8 +152,8 @@ def test_a_message_read_late_opens_the_task_when_it_was_said(play, late):
 @pytest.mark.parametrize("place", range(1, 12))
 def test_a_trimmed_context_read_late_brings_no_settled_calls_back(play, place):
     """Looks before an accepted edit stay settled by it, whenever an earlier trim is read."""
-    looks = [shell(n, "git diff --stat", "2 files") for n in range(5)]
-    turns = in_turn(looks, [shell(n, f"./tidy {n}", "") for n in range(5)])
+    looks = [shell(n, "git diff --stat", "2 files") for n in range(6)]
+    turns = in_turn(looks, [shell(n, f"./tidy {n}", "") for n in range(6)])
     calls = numbered([*turns[:7], edit(7, "a.py", "v1"), *turns[8:]])
     assert found(play(turns), "identical") == [("warn", "identical", 8)]
     assert play(calls) == []

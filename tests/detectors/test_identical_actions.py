@@ -239,6 +239,13 @@ def test_equal_changes_with_something_between_are_a_majority(play):
     ]
 
 
+@pytest.mark.parametrize("step", ["git add -A", "npm run format --silent", "git commit -q -am wip"])
+def test_the_same_step_after_each_of_many_changes_is_healthy(play, step):
+    """Staging, formatting or committing what was just changed, all of it with commands that say nothing."""
+    changes = [shell(n, f"sed -i 's/a{n}/b{n}/' part.py", "") for n in range(12)]
+    assert play(in_turn(changes, [shell(n, step, "") for n in range(12)])) == []
+
+
 def test_a_refused_edit_settles_nothing(play):
     """Only what was accepted can have changed the answer."""
     refused = [edit(n, f"{n}.py", f"{n}", "no such text", error=f"E{n}") for n in range(5)]
