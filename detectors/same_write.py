@@ -1,8 +1,9 @@
 """Same write: one and the same edit again and again, so that a file grows or a refusal comes back.
 
 Equal-result rules never see it: the results differ, or only a comment in the edit does. Edits are compared without
-comments and blanks. Accepted ones count in a row, or five times among the latest twelve calls with no other edit
-between; those that were refused, or whose check failed, count until another edit of the same target is accepted.
+comments and blanks. Accepted ones count in a row, or five times among the latest twelve calls; those that were refused,
+or whose check failed, count until another edit of the same target is accepted. Commands, such as one that commits, may
+come after each of several other changes.
 """
 
 from collections.abc import Iterator
@@ -50,7 +51,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     if level := level_of(len(row), group.warn, group.terminate):
         yield _finding(call, row, f"{NAME}.{level}", limits)
         return
-    same = [edit for edit in _unmixed(state.edits) if latest.seq - edit.seq < group.window]
+    edits = _unmixed(state.edits) if call.executes else state.edits
+    same = [edit for edit in edits if edit.patch == latest.patch and latest.seq - edit.seq < group.window]
     if len(same) >= group.window_warn:
         yield _finding(call, same, f"{NAME}.window_warn", limits)
 
