@@ -59,7 +59,7 @@ def _equal_tail(recent: list[Call], most: int) -> int:
 
 
 def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterator[Finding]:
-    factor = limits.decision.poller_factor if any(seen.polls for seen in block) else 1
+    factor = limits.decision.poller_factor if any(seen.polls or seen.pending for seen in block) else 1
     if all(seen.recorded for seen in block):
         group, kind = limits.alternation, "edited_" if any(seen.applied for seen in block) else ""
         warn = (group.edited_warn if kind else group.warn) * factor

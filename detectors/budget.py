@@ -24,11 +24,11 @@ ABOUT = About(
 )
 
 _WORDS = {
-    "calls": "{:,.0f} calls",
-    "turns": "{:,.0f} turns",
-    "tokens": "{:,.0f} tokens",
-    "cost_usd": "{:,.2f} US dollars",
-    "wall_s": "{:,.0f} seconds",
+    "calls": "{:,.0f} of {:,.0f} calls are spent",
+    "turns": "{:,.0f} of {:,.0f} turns are spent",
+    "tokens": "{:,.0f} of {:,.0f} tokens are spent",
+    "cost_usd": "{:,.2f} of {:,.2f} US dollars are spent",
+    "wall_s": "{:,.0f} of {:,.0f} seconds are spent",
 }
 
 
@@ -58,5 +58,5 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
             limit=f"{NAME}.{name}",
             value=hard,
             mark=Mark(state.first_ms),
-            what=f"{_WORDS[name].format(used)} of {_WORDS[name].format(hard)} are spent",
+            what=_WORDS[name].format(used, hard),
         )

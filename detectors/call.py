@@ -10,10 +10,10 @@ from detectors.catalogue import Tools
 from detectors.excerpt import call_excerpt, cut
 from detectors.facts import WORD_BYTES, Call, Mark
 from detectors.failure import MIN_LETTERS, read_failure, speaks_of_outage
-from detectors.interface import is_acknowledgement, moves_on, page_of, without_handles
+from detectors.interface import is_acknowledgement, is_picture, moves_on, page_of, without_handles
 from detectors.limits import Limits
 from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result
-from detectors.nothing import brought_nothing, unwrapped
+from detectors.nothing import brought_nothing, unwrapped, without_fields
 from detectors.patch import patch_digest
 from detectors.tools import plain_name
 from detectors.verdict import complains
@@ -21,6 +21,13 @@ from schemas.events import ToolCall
 
 _QUERY_WORD = re.compile(r"[^\W_]{3,}")
 _MAX_WORDS = 12
+_LINE_NUMBER = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)]|\Z)|\bline \d+|\(\d+,\d+\)")
+_CONTENT_CHARS = 60
+_PENDING_CHARS = 600
+_PENDING = re.compile(
+    r"(?i)(?<!\[)\b(?:pending|running|in[ _-]?progress|queued|starting|initiali[sz]ing|provisioning|containercreating"
+    r"|creating|building|processing|scheduling|deploying|not[ _-]ready|waiting|still)(?![a-z])|create_in_progress"
+)
 _ANSI = re.compile(r"\x1b\[[\d;]{0,20}m")  # colours
 _NAME_BYTES = 64
 _ANSWER_CHARS = 1_000
@@ -39,12 +46,15 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     interacts = use.kind == "interact"
     masked = _masked(text, name, tools, interacts=interacts)
     only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)
-    recorded = event.result_digest is not None or (result is not None and not only_worked)
+    shown = result is not None and not only_worked and not is_picture(text)
+    recorded = event.result_digest is not None or shown
     fit = "" if result is not None and not _is_cut(event, text) else event.result_digest or ""
     outcome = (event.status or "", _error_key(event))
     echoes = [*echoes_of(arguments), *(each for each in (use.query, use.target) if len(each) >= MIN_ECHO_CHARS)]
     raw = unwrapped(masked)
     answer = unwrapped(mask_answer(masked, echoes)) if raw else ""
+    if use.kind in {"run", "check"}:
+        answer = _LINE_NUMBER.sub(MASK, answer)
     failure = read_failure(event, use, text, answer)
     known = result is not None and recorded
     scrolls = interacts and moves_on(name, arguments, text if only_worked else "")
@@ -70,8 +80,10 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
         executes=use.executes,
         changes=use.changes,
         scrolls=scrolls,
+        lengthy=use.kind == "edit" and arguments is not None and len(_words_of(arguments)) >= _CONTENT_CHARS,
         empty=known and (brought_nothing(answer, shows=use.kind == "read" and use.executes) if answer else not raw),
         complains=known and complains(answer),
+        pending=known and len(text) <= _PENDING_CHARS and _PENDING.search(text) is not None,
         outage=_is_outage(text, event.status),
         failure=failure,
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
@@ -98,8 +110,9 @@ def _key(action: int, result: str, outcome: tuple[str, str], *, recorded: bool) 
 
 
 def _speaks(answer: str) -> bool:
-    """Tell whether an answer is more than a bare value: equal small values are data, not one answer."""
-    return sum(map(str.isalpha, answer[:_ANSWER_CHARS])) >= MIN_LETTERS
+    """Tell whether an answer is more than bare values: equal small values are data, not one answer."""
+    said = answer[:_ANSWER_CHARS]
+    return sum(map(str.isalpha, without_fields(said) if said[:1] in {"{", "["} else said)) >= MIN_LETTERS
 
 
 def _action(event: ToolCall, name: str, arguments: Any, limits: Limits) -> int:
@@ -108,6 +121,10 @@ def _action(event: ToolCall, name: str, arguments: Any, limits: Limits) -> int:
     if event.arguments_digest is not None:
         return digest("action by digest", name, event.arguments_digest)
     return 0
+
+
+def _words_of(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else plain_text(arguments)[:_ANSWER_CHARS]
 
 
 def words_of_query(query: str) -> bytes:

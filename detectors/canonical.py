@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from schemas.invalid import InvalidEvent
-from schemas.values import settle
+from schemas.values import MAX_DEPTH, settle
 
 _MAX_EXACT_FLOAT = 2**53
 _MAX_INT = 2**63 - 1
@@ -53,19 +53,24 @@ def opened(value: Any) -> Any:
         return value
 
 
-def _canonical(value: Any, *, nulls: bool) -> Any:
-    """Return a JSON value with every spelling of one meaning folded into one."""
+def _canonical(value: Any, *, nulls: bool, depth: int = MAX_DEPTH) -> Any:
+    """Return a JSON value with every spelling of one meaning folded into one; what lies too deep is left out."""
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, dict):
-        return {key: _canonical(item, nulls=nulls) for key, item in value.items() if nulls or item is not None}
-    if isinstance(value, list | tuple):
-        return [_canonical(item, nulls=nulls) for item in value]
+    if isinstance(value, dict | list | tuple):
+        return _folded(value, nulls=nulls, depth=depth - 1) if depth > 0 else "..."
     if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT_FLOAT:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _MAX_INT:
         return str(value)
     return value
+
+
+def _folded(value: Any, *, nulls: bool, depth: int) -> Any:
+    if isinstance(value, dict):
+        kept = ((key, item) for key, item in value.items() if nulls or item is not None)
+        return {key: _canonical(item, nulls=nulls, depth=depth) for key, item in kept}
+    return [_canonical(item, nulls=nulls, depth=depth) for item in value]
 
 
 def _text(value: str) -> str:

@@ -33,11 +33,14 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
 
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
-    ranked = sorted(findings, key=lambda finding: (-_RANK[finding.level], finding.weak))
+    asked = (finding for finding in findings if finding.detector not in limits.off)
+    ranked = sorted(asked, key=lambda finding: (-_RANK[finding.level], finding.weak))
     named = [(finding, _loop(state, finding, call)) for finding in ranked]
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
         level = _due(loop, finding, corroborated=_is_corroborated(state, finding, named, loop))
+        if level == "terminate" and finding.detector in limits.warn_only:
+            level = "warn" if finding.count >= loop.next_warn else None
         loop.last_seq = call.seq
         if finding.detector == loop.detector:
             loop.count = max(loop.count, float(finding.count))
@@ -160,7 +163,8 @@ def _recoveries(state: SessionState, call: Call, limits: Limits) -> list[Alert]:
 
 def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, call: Call, limits: Limits) -> Alert:
     """Return the alert for a finding, and remember that it was given."""
-    reached = LimitReached(name=finding.limit, value=finding.value, layer=limits.layer(finding.limit))
+    name, value = _reached(finding, level, limits)
+    reached = LimitReached(name=name, value=value, layer=limits.layer(name))
     error = excerpt(finding.error, limits.decision.excerpt_chars)
     spent = call.mark
     alert = msgspec.structs.replace(
@@ -186,6 +190,14 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
     loop.alerted_ms = call.mark.at_ms
     loop.alerts = [*loop.alerts[1 - MAX_LOOP_ALERTS :], digest("alert", alert.alert_id)]
     return alert
+
+
+def _reached(finding: Finding, level: Level, limits: Limits) -> tuple[str, float]:
+    """Return the limit that the alert rests on: the warn limit where a terminate waits for more evidence."""
+    if level != "warn" or not finding.limit.endswith("terminate"):
+        return finding.limit, finding.value
+    name = f"{finding.limit.removesuffix('terminate')}warn"
+    return name, finding.value * limits.value(name) / limits.value(finding.limit)
 
 
 def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> Alert:
@@ -232,9 +244,9 @@ def _event_ids(state: SessionState, finding: Finding, call: Call) -> tuple[str, 
 
 
 def _reasoning(finding: Finding, reached: LimitReached, error: str) -> str:
-    calls = " → ".join(finding.calls)
+    calls = f": {' → '.join(finding.calls)}" if finding.calls else ""
     failing = f", failing with «{error}»" if error else ""
-    return f"{finding.what}: {calls}{failing} (limit {reached.name} = {reached.value:g}, set by {reached.layer})"
+    return f"{finding.what}{calls}{failing} (limit {reached.name} = {reached.value:g}, set by {reached.layer})"
 
 
 def _alert_id(state: SessionState, loop: Loop, level: Level, event_id: str) -> str:

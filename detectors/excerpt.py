@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from detectors.canonical import canonical_arguments, opened
+from schemas.values import MAX_DEPTH
 
 _NAMES = (
     r"password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credentials?"
@@ -85,23 +86,25 @@ def _plain(value: Any, limit: int) -> str:
     return text[: limit + _AHEAD_CHARS]
 
 
-def _by_name(value: Any, opens: int = 2) -> Any:
+def _by_name(value: Any, opens: int = 2, depth: int = MAX_DEPTH) -> Any:
     """Return the beginning of a JSON value without what stands under telling names, whole: in text it may end anywhere.
 
-    JSON in texts is opened, and once more inside of it.
+    JSON in texts is opened, and once more inside of it; what lies too deep is left out.
     """
     if isinstance(value, str) and opens and len(value) <= _MAX_JSON_CHARS:
         found = opened(value)
-        return value if found is value else _by_name(found, opens - 1)
-    if isinstance(value, list):
-        return [_by_name(item, opens) for item in value[:_MAX_ARGUMENTS]]
-    if not isinstance(value, dict):
+        return value if found is value else _by_name(found, opens - 1, depth)
+    if not isinstance(value, dict | list):
         return value
+    if depth == 0:
+        return "..."
+    if isinstance(value, list):
+        return [_by_name(item, opens, depth - 1) for item in value[:_MAX_ARGUMENTS]]
     told = [value.get(key) for key in _NAMING]
     telling = any(isinstance(each, str) and _NAME.search(each[:_MAX_NAME_CHARS]) for each in told)
     return {
         key[:_MAX_NAME_CHARS]: _REDACTED
         if _NAME.search(key[:_MAX_NAME_CHARS]) or (telling and key in _NAMED)
-        else _by_name(item, opens)
+        else _by_name(item, opens, depth - 1)
         for key, item in islice(value.items(), _MAX_ARGUMENTS)
     }

@@ -28,7 +28,9 @@ class Call(msgspec.Struct, array_like=True):
 
     ``recorded`` is False when the result was not; ``ok`` is the producer's word that the call succeeded. ``program`` is
     what a command runs, the tool itself for others. ``empty`` tells of a result that brought nothing, ``complains`` of
-    a short one that says no, ``outage`` of one that passes by itself. ``mark`` includes the call.
+    a short one that says no, ``pending`` of one that says that something is still going on, ``outage`` of one that
+    passes by itself. ``lengthy`` arguments hold content.
+    ``mark`` includes the call.
 
     Set when the call is counted: ``settled`` calls (an accepted edit came after them) no longer count towards a
     majority; ``stale`` ones brought what the session had seen before.
@@ -55,8 +57,10 @@ class Call(msgspec.Struct, array_like=True):
     executes: bool
     changes: bool
     scrolls: bool
+    lengthy: bool
     empty: bool
     complains: bool
+    pending: bool
     outage: bool
     failure: Failure | None
     text: str

@@ -29,7 +29,9 @@ _TELLING_LINE = re.compile(
     r"|no such|invalid|unexpected|expected|refused|missing|unknown)\b"
 )
 _SAID = re.compile(  # the message in a structured answer, whose quotation marks would mask it
-    r"""^\s*\{[\s\S]*?["'](?:error|err|message|detail|reason|error_message|msg)["']\s*:\s*["']([^"'{}]{8,})"""
+    r"""^\s*\{[\s\S]{0,2000}?["'](?:error|err|message|detail|reason|error_message|msg)["']\s*:\s*
+        (?:"((?:[^"\\]|\\.){8,})|'((?:[^'\\]|\\.){8,}))""",
+    re.VERBOSE,
 )
 _RAISED = re.compile(r"(?!Traceback)[A-Za-z_][\w.]*(?:: .*)?\Z")  # the end of a traceback, whatever its name
 _EXCEPTION_LINE = re.compile(r"^(?:E\s+)?(?:\w+\.)*\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?:: .*)?$")
@@ -38,7 +40,10 @@ _OUTAGE = r"""(?:
   | (?:429|50[0234])\s(?:client|server|too\ many|internal|bad\ gateway|service|gateway|(?:from\ )?upstream)
   | too\ many\ requests | rate[\s_-]?limit(?:ed|s|ing|\ exceeded|\ reached)?\b(?![_(']) | rate\ exceeded
   | resource[\s_]exhausted | throttl(?:ed|ing\w*)
-  | econnreset | socket\ hang\ up | connection\ (?:was\ )?(?:reset|dropped|aborted) | upstream\ connect\ error
+  | econnreset | econnrefused | etimedout | socket\ hang\ up | (?:read|connection|connect|i/o)\ timed?\ ?out
+  | connection\ refused | failed\ to\ connect\ to | could\ not\ resolve\ host | network\ is\ unreachable
+  | no\ route\ to\ host | temporary\ failure\ in\ name\ resolution | tls\ handshake\ timeout
+  | context\ deadline\ exceeded | connection\ (?:was\ )?(?:reset|dropped|aborted) | upstream\ connect\ error
   | (?:service\ )?temporarily\ unavailable | service\ unavailable | bad\ gateway | gateway\ time-?out
   | internal\ server\ error | overloaded(?:_error)?
 )"""
@@ -51,11 +56,23 @@ _TRANSIENT_CODE = re.compile(
     r"(?i)^(?:http[\s/_-]?)?(?:429|50[0234])$|^(?:ECONNRESET|EPIPE|ETIMEDOUT|too_?many_?requests|throttl\w*"
     r"|rate_?limit\w*|transient\w*|resource_?exhausted|overloaded(?:_error)?|service_?unavailable)$"
 )
+_DENIED = re.compile(
+    r"(?i)\bpermission to use \S+ has been denied|\bdoesn't want to proceed\b|\b(?:user|policy) (?:has )?"
+    r"(?:denied|rejected|declined|disallow\w*)\b|\bblocked by (?:policy|hook)"
+    r"|\bnot (?:allowed|permitted) by (?:policy|the user)"
+)
 _UNKNOWN_TOOL = re.compile(
     r"(?i)^\W*(?:error\W+)?(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
     r"|^\W*(?:error\W+)?(?:tool|function) \S{1,80} (?:is )?(?:not found|does not exist|not available|unknown)"
 )
-_FAILING_COUNT = re.compile(r"(?i)\b(\d{1,6}) (?:of \d{1,6} )?(?:tests? )?(?:failed|failures?|failing|errors?)\b")
+_FAILING_COUNT = re.compile(
+    r"(?i)\b(\d{1,6}) (?:of \d{1,6} )?(?:previous )?(?:tests? )?(?:failed|failures?|failing|errors?)\b"
+    r"|\b(?:failures?|errors)\s?[=:]\s?(\d{1,6})\b"
+)
+_FAILING_LINE = re.compile(
+    r"(?m)^\s{0,8}(?:--- FAIL\b|FAILED\b|FAIL\b|not ok\b"
+    r"|\S{1,200}[:(]\d+[:,)](?:\d+[:)]?)?:? (?:error|[EFWC]\d{3,4})\b)"
+)
 
 
 class Failure(msgspec.Struct, array_like=True, frozen=True):
@@ -95,15 +112,14 @@ def read_failure(call: ToolCall, use: Use, result: str, answer: str) -> Failure 
         kind = digest("code", code)
     elif kind is None and call.status == "timeout":
         kind, template = digest("timeout"), "timeout"
-    counts = _FAILING_COUNT.findall(message[-_TAIL_CHARS:])  # the summary stands last
     return Failure(
         kind=kind,
         template=cut(template, _TEMPLATE_BYTES),
         from_text=not flagged,
         transient=_is_transient(code, call.error.type if call.error else None, message),
-        denied=call.status == "denied",
+        denied=call.status == "denied" or (flagged and _DENIED.search(message[:_HEAD_CHARS]) is not None),
         unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
-        failing=int(counts[-1]) if counts else None,
+        failing=_failing(message),
     )
 
 
@@ -129,13 +145,22 @@ def _template(message: str, arguments: Any) -> str:
     lines = [line.strip()[:_LINE_CHARS] for line in raw if line.strip()]
     if not lines:
         return ""
-    if said := _SAID.search(lines[0]):
-        return mask_failure(said.group(1), arguments)
+    if said := _SAID.search(message[:_TAIL_CHARS]):
+        return mask_failure((said.group(1) or said.group(2))[:_LINE_CHARS], arguments)
     exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)]
     if "Traceback (most recent call last)" in message and not exceptions:
         exceptions = [line[:_LINE_CHARS] for line in raw if _RAISED.match(line)]
     telling = exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(line)), lines[0])
     return mask_failure(telling, arguments)
+
+
+def _failing(message: str) -> int | None:
+    """Return how many checks fail: as the summary at the end says, else as many as there are lines of failures."""
+    said = [int(first or second) for first, second in _FAILING_COUNT.findall(message[-_TAIL_CHARS:])]
+    if any(said):
+        return next(count for count in reversed(said) if count)
+    lines = len(_FAILING_LINE.findall(bounded(message)))
+    return lines or (0 if said else None)
 
 
 def _speaks(template: str) -> bool:

@@ -21,7 +21,7 @@ ABOUT = About(
         "words. Never terminates alone."
     ),
     source="recorded sessions",
-    cleared_by="hits, by the window",
+    cleared_by="hits, by the window; an accepted edit",
 )
 
 _SHARED_WORDS = 3
@@ -32,6 +32,8 @@ _TESTS = re.compile(r"(?i)(?:^|[^a-z])(?:\w*tests?|specs?|tox|nox|jest|mocha|rsp
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Count the call when it is a search, and yield when most of the latest brought nothing."""
     fruitless = _fruitless(call)
+    if call.applied:
+        state.searches = []  # whoever makes what was not there has looked for good reason
     if fruitless is None:
         return
     group = limits.fruitless_search

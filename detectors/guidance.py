@@ -33,12 +33,12 @@ _ADVICE = {
         "or use another tool."
     ),
     "same_write": (
-        "You have made this very edit before; making it again only adds to the file or fails again, whatever its "
-        "comment says. Look at what the file holds now, undo what was added twice, and change something else."
+        "You have made this very change before, whatever its comment says; making it again adds it twice or fails as "
+        "before. Look at what is there now, undo what is there twice, and change something else."
     ),
     "refused_edits": (
-        "Your edits of this place keep being refused. Read the lines as they are now and copy them exactly, or replace "
-        "a larger part at once. If the refusal names a rule, satisfy the rule first."
+        "Your changes keep being refused for the same reason. Read what the refusal asks for and satisfy that first. "
+        "If it is a file, read its lines as they are now and copy them exactly, or replace a larger part at once."
     ),
     "stuck_check": (
         "The check gives the same failing answer whatever you change, so your changes do not touch its cause. Find out "

@@ -50,7 +50,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         state.said = streak
     else:
         state.streak = streak
-    factor = limits.decision.poller_factor if call.polls else 1
+    factor = limits.decision.poller_factor if waits(state, call, limits) else 1
     if not call.recorded:
         state.moving = state.page = Streak()
         limit = f"identical.unrecorded_{_unrecorded(call)}warn"
@@ -67,6 +67,15 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         yield from _majority(state, call, limits)
         yield from _moving(state, call, limits)
         yield from _page(state, call, limits)
+
+
+def waits(state: SessionState, call: Call, limits: Limits) -> bool:
+    """Tell whether the call waits for something: it polls, its answer says so, or it repeats after a long pause."""
+    if call.polls or call.pending:
+        return True
+    before = state.recent[-2] if len(state.recent) > 1 else call
+    patient = call.mark.at_ms - before.mark.at_ms >= limits.identical.patient_s * 1_000
+    return patient and before.action == call.action and not call.edits
 
 
 def _unrecorded(call: Call) -> str:
@@ -115,7 +124,7 @@ def observe_batch(state: SessionState, call: Call, limits: Limits) -> Iterator[F
 def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Judge how many of the latest calls equal this one, since one foreign call between blinds a streak."""
     window = state.recent[-limits.identical.window :]
-    if any(seen.polls for seen in window):
+    if waits(state, call, limits) or any(seen.polls or seen.pending for seen in window):
         return  # waiting and looking in turn is polling, whatever the look is called
     equal = [seen for seen in window if seen.key == call.key and not seen.settled]
     if equal and _all_new_between(window[window.index(equal[0]) :], call):

@@ -13,7 +13,6 @@ from detectors.masks import MASK
 
 _HEAD_CHARS = 3_000
 _TREE_CHARS = 20_000
-_WORD_CHARS = 60  # a mere word; with what was pressed in it an acknowledgement is longer
 _ACKNOWLEDGED_CHARS = 300
 _ARGUMENTS_CHARS = 1_000
 
@@ -34,6 +33,7 @@ _TELLS = re.compile(  # a world that says what happened, not an interface that s
     r"(?i)(?!.*\b(?:click|typ(?:e|ing)|press|scroll|execut|perform|success|drag|mouse|key|element|button|page|tab|screen"
     r"|action|decide|wait))\s*(?:you(?:'re|r)?|on|in|at|the|there|a|an)\b"
 )
+_WORD = re.compile(r"[^\n>/()]{0,60}\Z")  # a mere word; a screen has lines and signs
 _HANDLES = re.compile(
     r"""(?x)\[ref=\w+\] | \buid=\d+_\d+ | (?m:^\s*\[\w{1,8}\](?=\ )) | ,\ focused\b | \bfocused:\ True\b
       | \[(?:active|cursor=pointer)\] | console-[\dT:.-]+Z?\.log\S* | Ray\ ID:?\ ?\w{12,} | (?<=/key/)\w{16,}"""
@@ -52,6 +52,11 @@ _PLACE = re.compile(
 )
 
 
+def is_picture(text: str) -> bool:
+    """Tell whether an answer is but a picture, or what a recording left in its place."""
+    return len(text) <= _ACKNOWLEDGED_CHARS and _PICTURE.search(text) is not None and "://" not in text
+
+
 def is_acknowledgement(text: str) -> bool:
     """Tell whether an answer, which does not say no, says only that the action was done, or is but a picture."""
     said = _RAN_CODE.sub("", text).strip()
@@ -61,7 +66,7 @@ def is_acknowledgement(text: str) -> bool:
         return True
     if "://" in said or _TELLS.match(said):
         return False
-    return len(said) <= _WORD_CHARS or _WORKED.search(said) is not None
+    return _WORD.match(said) is not None or _WORKED.search(said) is not None
 
 
 def moves_on(name: str, arguments: Any, text: str) -> bool:

@@ -23,6 +23,24 @@ MAX_SEARCHES = 10  # latest searches
 MAX_SPANS = 16  # latest ranges of lines read of one file
 
 
+DetectorName = Literal[
+    "identical",
+    "alternation",
+    "error_streak",
+    "same_failure",
+    "same_write",
+    "refused_edits",
+    "stuck_check",
+    "same_answer",
+    "fruitless_search",
+    "revisits",
+    "rereads",
+    "analysis",
+    "category",
+    "budget",
+]
+
+
 class InvalidLimits(ValueError):
     """A layer of configuration names a limit that does not exist, or gives it a value it cannot have."""
 
@@ -47,17 +65,18 @@ class IdenticalLimits(_Section, frozen=True, kw_only=True):
     unrecorded_look_warn: Positive = 12
     moving_warn: Positive = 50
     window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = MAX_WINDOW_CALLS
-    window_warn: Positive = 5
-    window_terminate: Positive = 7
+    window_warn: Annotated[int, Meta(ge=1, le=MAX_WINDOW_CALLS)] = 5
+    window_terminate: Annotated[int, Meta(ge=1, le=MAX_WINDOW_CALLS)] = 7
     batch_warn: Positive = 12
     page_warn: Positive = 6
+    patient_s: Annotated[float, Meta(gt=0)] = 120.0  # between equal calls; whoever waits so long is polling
 
 
 class RevisitsLimits(_Section, frozen=True, kw_only=True):
     """Calls among the latest that brought only what the session had seen before, in whatever order."""
 
     window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = MAX_WINDOW_CALLS
-    warn: Positive = 10
+    warn: Annotated[int, Meta(ge=1, le=MAX_WINDOW_CALLS)] = 10
 
 
 class AlternationLimits(_Section, frozen=True, kw_only=True):
@@ -115,7 +134,7 @@ class SameFailureLimits(_Section, frozen=True, kw_only=True):
     warn: Positive = 5
     terminate: Positive = 12
     window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = 10
-    window_warn: Positive = 7
+    window_warn: Annotated[int, Meta(ge=1, le=MAX_WINDOW_CALLS)] = 7
 
 
 class SameWriteLimits(_Section, frozen=True, kw_only=True):
@@ -124,14 +143,14 @@ class SameWriteLimits(_Section, frozen=True, kw_only=True):
     warn: Annotated[int, Meta(ge=1, le=MAX_EDITS)] = 3
     terminate: Annotated[int, Meta(ge=1, le=MAX_EDITS)] = 6
     window: Annotated[int, Meta(ge=2, le=MAX_EDITS)] = MAX_EDITS
-    window_warn: Positive = 5
+    window_warn: Annotated[int, Meta(ge=1, le=MAX_EDITS)] = 5
 
 
 class RefusedEditsLimits(_Section, frozen=True, kw_only=True):
     """Edits of one target that are refused, or fail their check, for one reason or two in turn."""
 
-    warn: Positive = 5
-    terminate: Positive = 10
+    warn: Annotated[int, Meta(ge=1, le=MAX_EDITS)] = 5
+    terminate: Annotated[int, Meta(ge=1, le=MAX_EDITS)] = 10
     window: Annotated[int, Meta(ge=2, le=MAX_EDITS)] = 10
 
 
@@ -141,8 +160,8 @@ class FruitlessSearchLimits(_Section, frozen=True, kw_only=True):
     Never terminates alone.
     """
 
-    warn: Positive = 8
-    reworded_warn: Positive = 5
+    warn: Annotated[int, Meta(ge=1, le=MAX_SEARCHES)] = 8
+    reworded_warn: Annotated[int, Meta(ge=1, le=MAX_SEARCHES)] = 5
     window: Annotated[int, Meta(ge=2, le=MAX_SEARCHES)] = MAX_SEARCHES
 
 
@@ -159,8 +178,8 @@ class StuckCheckLimits(_Section, frozen=True, kw_only=True):
 class SameAnswerLimits(_Section, frozen=True, kw_only=True):
     """One tool that gives one answer whatever it is asked."""
 
-    warn: Positive = 6
-    terminate: Positive = 8
+    warn: Annotated[int, Meta(ge=1, le=MAX_WINDOW_CALLS)] = 6
+    terminate: Annotated[int, Meta(ge=1, le=MAX_WINDOW_CALLS)] = 8
     window: Annotated[int, Meta(ge=2, le=MAX_WINDOW_CALLS)] = MAX_WINDOW_CALLS
 
 
@@ -222,6 +241,8 @@ class Limits(_Section, frozen=True, kw_only=True):
 
     mode: Literal["observe", "warn", "enforce"] = "enforce"
     session_mode: Literal["", "explore", "implement"] = ""
+    off: tuple[DetectorName, ...] = ()
+    warn_only: tuple[DetectorName, ...] = ()
     identical: IdenticalLimits = IdenticalLimits()
     revisits: RevisitsLimits = RevisitsLimits()
     alternation: AlternationLimits = AlternationLimits()

@@ -65,6 +65,14 @@ _VOLATILE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
             r"""(?:_?[Mm]s|_?[Ss]ec(?:ond)?s?)?["']?[=: ]{1,3}\d+(?:\.\d+)?"""
         ),
     ),
+    (
+        ("left", "remain", "used", "attempts", "guesses", "tries"),  # what is left of a budget
+        re.compile(
+            r"""(?i)\b\d+ of \d+ (?:guesses|attempts|tries|turns|moves|calls)\b|["']?\battempts?["']?\s?[:=]\s?\d+"""
+            r"""|\b(?:credits|attempts|guesses|tries|turns|moves|calls|tokens) (?:left|remaining|used)\W{1,3}\d+"""
+            r"""|\b\d+ (?:credits|attempts|guesses|tries|turns|moves|calls|tokens) (?:left|remaining|used)\b"""
+        ),
+    ),
     (("-= ",), re.compile(r"-= [^=\n]{1,60} =-\d+/\d+")),  # the status line of an interactive fiction
     ((" id=",), re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>""")),  # a wrapper with a nonce
     (("session",), re.compile(r"[Ss]ession[=: ]{1,2}[A-Za-z]+[-_]\d+")),

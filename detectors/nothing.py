@@ -40,6 +40,12 @@ _SYNTAX = re.compile(
       | [\w.-]+["']?\s*[:=]\s*                              # names of fields
       | \b(?:null|None|nil|true|false|True|False|0(?:\.0+)?|success|ok|OK)\b"""
 )
+_NO_RECORDS = re.compile(  # an empty list where the records would be, whatever else the envelope says
+    r"""(?i)["'](?:results?|items|data|hits|match(?:es)?|issues|records|rows|documents|docs|entries|articles|papers|values"""
+    r"""|objects|organic|list)["']\s*:\s*\[\s*\]"""
+)
+_ENVELOPE = re.compile(r"""\d[\d.]*|"(?:list|eq|https?:[^"]*|/[^"]*)\"""")  # numbers and addresses around the records
+_SOME_RECORDS = re.compile(r"""\[\s*[\w{"'\[]""")
 _EXIT_ONE = re.compile(r"(?i)\W*(?:exit|return)[\s_]?(?:code|status)\W{0,3}1\W*")  # of a search without a match
 _NO_FILE = re.compile(r"(?i)[\w./-]{1,80}: .{0,300}(?:no such file|not found|cannot access|does not exist).{0,80}")
 _PLACED = re.compile(
@@ -50,6 +56,11 @@ _PLACED = re.compile(
 def unwrapped(masked: str) -> str:
     """Return an answer without masks and the tags that a harness puts around it."""
     return _WRAPPER.sub("", masked).replace(MASK, "").strip()
+
+
+def without_fields(text: str) -> str:
+    """Return a structured answer without the names of its fields, and without truth values and zeros."""
+    return _SYNTAX.sub("", text)
 
 
 def brought_nothing(text: str, *, shows: bool = False) -> bool:
@@ -65,4 +76,6 @@ def brought_nothing(text: str, *, shows: bool = False) -> bool:
         return _NO_FILE.fullmatch(text) is not None
     if _SAYS_NOTHING.search(text[:_HEAD_CHARS]) or _EXIT_ONE.fullmatch(text):
         return True
-    return _HOLLOW.search(text) is not None and not any(map(str.isalnum, _SYNTAX.sub("", text)))
+    if _NO_RECORDS.search(text) and not _SOME_RECORDS.search(text):
+        return not any(map(str.isalnum, _ENVELOPE.sub("", without_fields(text))))
+    return _HOLLOW.search(text) is not None and not any(map(str.isalnum, without_fields(text)))

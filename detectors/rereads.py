@@ -11,6 +11,7 @@ from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding
+from detectors.identical import waits
 from detectors.limits import MAX_SPANS, Limits
 from detectors.state import MAX_READS, Read, SessionState
 
@@ -33,6 +34,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         state.reads = [] if unknown else [read for read in state.reads if read.target != call.target]
     if call.kind != "read" or not call.target or call.failure is not None or not call.recorded:
         return
+    if waits(state, call, limits):
+        return  # a look at what goes on asks whether it has changed
     group = limits.rereads
     read = _take(state, call, limits)
     read.times = 1 + int(_times_read(read, call) + group.new_share)

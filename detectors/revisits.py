@@ -11,7 +11,7 @@ from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding
 from detectors.limits import Limits
-from detectors.state import MAX_KNOWN, PRINT_BYTES, SessionState, holds_print, print_of
+from detectors.state import MAX_KNOWN, PRINT_BYTES, WARN, SessionState, holds_print, print_of
 
 NAME = "revisits"
 ABOUT = About(
@@ -62,4 +62,4 @@ def _is_named(state: SessionState, call: Call, window: int) -> bool:
     """Tell whether another detector sees a loop in the window: it says better what repeats, unless this was said."""
     if any(loop.fingerprint == _FINGERPRINT for loop in state.loops):
         return False
-    return any(loop.fingerprint != _FINGERPRINT and call.seq - loop.last_seq < window for loop in state.loops)
+    return any(loop.level >= WARN and call.seq - loop.last_seq < window for loop in state.loops)

@@ -1,7 +1,7 @@
 """Same answer: one tool that gives one answer whatever it is asked.
 
 Only answers that say something count: empty ones are a fruitless search, failures have detectors of their own, and
-small values are data. What a tool that acts
+small values are data. Equal records of different things occur, so the evidence is weak. What a tool that acts
 says of its success is an acknowledgement, so of those only answers that say no are counted, and pages of interfaces.
 """
 
@@ -16,7 +16,10 @@ from detectors.state import SessionState
 
 NAME = "same_answer"
 ABOUT = About(
-    rule="One tool that gives one answer whatever it is asked; of tools that act, only answers that say no.",
+    rule=(
+        "One tool that gives one answer whatever it is asked; of tools that act, only answers that say no, and the "
+        "same page whatever is pressed. Never terminates alone."
+    ),
     source="recorded sessions (6, 8)",
     cleared_by="other answers, by the window; an accepted edit",
 )
@@ -43,6 +46,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         limit=f"{NAME}.{level}",
         value=group.terminate if level == "terminate" else group.warn,
         mark=same[0].mark,
+        weak=True,
         what=f"{call.tool} gave one answer to {len(same)} of the last {call.seq - same[0].seq + 1} calls",
         calls=tuple(dict.fromkeys(seen.text for seen in same)),
     )

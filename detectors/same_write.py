@@ -38,7 +38,7 @@ def note_edit(state: SessionState, call: Call) -> None:
 
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Yield what limits the call's edit reaches; `state.edits` ends with it."""
-    if not call.patch or not state.edits or state.edits[-1].seq != call.seq:
+    if not call.patch or not state.edits or state.edits[-1].seq != call.seq or not _writes(call):
         return
     group = limits.same_write
     latest = state.edits[-1]
@@ -57,11 +57,18 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         yield _finding(call, same, f"{NAME}.window_warn", limits)
 
 
+def _writes(call: Call) -> bool:
+    """Tell whether the edit puts something down: a commit or the next ticket of a queue may well come again."""
+    if call.executes:
+        return call.failure is not None or ">" in call.text or "tee " in call.text
+    return call.target != 0 or call.lengthy
+
+
 def _failing(edits: list[Edit], latest: Edit) -> list[Edit]:
     """Return the failing edits with the latest one's patch since another one of its target was accepted."""
     same: list[Edit] = []
     for edit in reversed(edits):
-        if not edit.reason and edit.target == latest.target:
+        if not edit.reason and latest.target in {0, edit.target}:
             break
         if edit.reason and edit.patch == latest.patch:
             same.append(edit)

@@ -32,8 +32,9 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         if call.succeeded:
             state.checks = others
         return
-    if seen is None or seen.key != call.key:
-        seen = Check(call.action, call.key, 0, call.mark)
+    answer = call.answer or call.key
+    if seen is None or seen.key != answer:
+        seen = Check(call.action, answer, 0, call.mark)
     seen.count += 1
     state.checks = [*others[1 - MAX_CHECKS :], seen]
     group = limits.stuck_check

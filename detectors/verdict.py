@@ -14,6 +14,7 @@ _HEAD_CHARS = 400
 _CHECK_CHARS = 2_000
 _REFUSAL_CHARS = 300
 _WORD_CHARS = 160  # a sentence or two: what a world or interface says to an action
+_AT_ONCE_CHARS = 12
 _SHOWN_CHARS = 1_000  # what reads and searches show; beyond it, it is content that may begin with anything
 
 _NONE = r"(?!\s*\(?(?:none|null|false|empty|0)\b|\s*[\"']{2}|\s*\{\}|\s*\[\])"
@@ -74,7 +75,7 @@ _ACTION_FAILED = re.compile(  # browsers append it behind the page
 )
 _REFUSES = re.compile(
     r"""(?ix)\b(?:not(?!\ produce)|no(?!\ (?:output|errors?|issues?|problems?|warnings?|further)\b)
-      |cannot|can't|(?:could|did|does|was|is)n't|unable|invalid|fail(?:ed|s|ure)?|(?<!\b0\ )(?<!\bno\ )errors?
+      |cannot|can't|(?:could|did|does|do|was|is)n't|unable|invalid|fail(?:ed|s|ure)?|(?<!\b0\ )(?<!\bno\ )errors?
       |missing|must
       |refused|denied|rejected|declined|aborted|illegal|incorrect|wrong|unexpected|unchanged|(?<!you\ see\ )nothing
       |unknown\ (?:\w+\ )?(?:command|tool|action|argument|option|parameter|function|name|id|key|host|type|verb)
@@ -96,7 +97,6 @@ _NAMES = re.compile(  # of things: addresses, files, what is quoted, titles
     re.VERBOSE,
 )
 _STRUCTURED = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]\d])")
-_ACTS = frozenset({"edit", "interact", "other"})
 _SHOW = frozenset({"read", "search", "plan", "talk"})
 
 
@@ -149,7 +149,9 @@ def _is_told(result: str, answer: str, use: Use) -> bool:
         return True
     if use.kind == "edit":
         return complains(answer) or _NOTHING_SENT.search(answer[:_REFUSAL_CHARS]) is not None
-    return use.kind in _ACTS and len(result) <= _WORD_CHARS and complains(answer)
+    if use.kind == "other":  # a world says no at once; what another agent reports may have a no in it
+        return len(result) <= _WORD_CHARS and _REFUSES.search(answer[:_AT_ONCE_CHARS]) is not None and complains(answer)
+    return use.kind == "interact" and len(result) <= _WORD_CHARS and complains(answer)
 
 
 def _ends_in_failure(result: str) -> bool:

@@ -139,6 +139,8 @@ def _range(of: msgspec.inspect.Type) -> str:
         return "`true`, `false`"
     if isinstance(of, msgspec.inspect.DictType):
         return "a table by name"
+    if isinstance(of, msgspec.inspect.VarTupleType):
+        return "a list of names"
     if not isinstance(of, msgspec.inspect.IntType | msgspec.inspect.FloatType):
         raise TypeError(f"the range of {of} cannot be told")
     low = f"above {of.gt:,}" if of.gt is not None else f"{of.ge:,}"

@@ -14,7 +14,7 @@ from detectors import Limits, SessionState, observe
 from schemas.events import ToolCall
 
 if TYPE_CHECKING:
-    from schemas.outputs import Alert
+    from schemas.outputs import Alert, Mode
     from streams.importers import Session
 
 Verdict = Literal["terminate", "warn", "notice"]
@@ -34,10 +34,12 @@ class Played:
     Attributes:
         session: the session.
         alerts: in the order in which they came.
+        mode: what the limits let be done about them.
     """
 
     session: Session
     alerts: list[Alert]
+    mode: Mode = "enforce"
 
     @property
     def verdict(self) -> Verdict | None:
@@ -62,7 +64,7 @@ def play(session: Session, limits: Limits) -> Played:
     alerts: list[Alert] = []
     for event in session.events:
         alerts += observe(state, event, limits)
-    return Played(session, alerts)
+    return Played(session, alerts, limits.mode)
 
 
 def row(session: Session, alert: Alert) -> dict[str, Any]:
@@ -90,12 +92,14 @@ class Totals:
     """What came of all sessions.
 
     Attributes:
+        mode: what the limits let be done about the alerts.
         sessions: how many were played.
         calls: tool calls in them.
         verdicts: sessions by the highest level reached; None for quiet ones.
         alerts: alerts by detector and level.
     """
 
+    mode: Mode = "enforce"
     sessions: int = 0
     calls: int = 0
     verdicts: Counter[Verdict | None] = field(default_factory=Counter)

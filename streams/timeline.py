@@ -15,15 +15,30 @@ from streams.escalation.text import ELLIPSIS, line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from schemas.outputs import Alert
+    from schemas.outputs import Alert, Mode
     from streams.importers import Damaged, Unreadable
-    from streams.replay import Played, Totals
+    from streams.replay import Played, Totals, Verdict
 
 COLOURS = {"terminate": "red", "warn": "yellow", "notice": "cyan", "recovered": "green"}
 """Colours of the levels, by the terminal's names."""
 
-VERDICTS = {"terminate": "to be terminated", "warn": "warned", "notice": "noticed", None: "quiet"}
-"""What became of a session, in words."""
+VERDICTS: dict[Verdict | None, str] = {
+    "terminate": "to be terminated", "warn": "warned", "notice": "noticed", None: "quiet",
+}  # fmt: skip
+"""What became of a session, in words, where everything is done that the levels say."""
+
+NOT_DONE: dict[Mode, dict[Verdict | None, str]] = {
+    "enforce": {},
+    "warn": {"terminate": "would be terminated"},
+    "observe": {"terminate": "would be terminated", "warn": "would be warned"},
+}
+"""For each mode, what is not done about a session, in words."""
+
+MODES: dict[Mode, str] = {
+    "warn": "mode is warn: guidance is given, and no termination is asked for",
+    "observe": "mode is observe: nothing is asked of anyone, neither guidance nor a termination is given",
+}
+"""What a mode holds back, in words."""
 
 _MAX_LINE_CHARS = 400
 _INDENT = " " * 8
@@ -45,11 +60,17 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def became(verdict: Verdict | None, mode: Mode) -> str:
+    """Say what became of a session in a mode, or would in the mode `enforce`."""
+    return NOT_DONE[mode].get(verdict, VERDICTS[verdict])
+
+
 def session_lines(played: Played) -> Iterator[str]:
     """Write a session's timeline: at which call it was noticed, what repeats, and where that was called."""
     session, verdict = played.session, played.verdict
-    head = click.style(VERDICTS[verdict].upper(), fg=COLOURS.get(verdict or "", "green"), bold=True)
-    yield f"{head}  {plain(session.session_id)}  ({counted(session.calls, 'call')}, {plain(session.source)})"
+    head = click.style(became(verdict, played.mode).upper(), fg=COLOURS.get(verdict or "", "green"), bold=True)
+    repeats = f", {counted(session.repeats, 'record')} left out as repeats" if session.repeats else ""
+    yield f"{head}  {plain(session.session_id)}  ({counted(session.calls, 'call')}{repeats}, {plain(session.source)})"
     positions = played.positions()
     for alert in played.alerts:
         yield from _alert_lines(alert, positions, timed=session.timed)
@@ -71,13 +92,11 @@ def _alert_lines(alert: Alert, positions: dict[str, int], *, timed: bool) -> Ite
 
 def summary_lines(totals: Totals) -> Iterator[str]:
     """Write what came of all sessions."""
-    verdicts = totals.verdicts
-    found = ", ".join(f"{verdicts[verdict]:,} {VERDICTS[verdict]}" for verdict in ("terminate", "warn"))
-    noticed = f", {verdicts['notice']:,} {VERDICTS['notice']}" if verdicts["notice"] else ""
-    yield (
-        f"{counted(totals.sessions, 'session')}, {counted(totals.calls, 'tool call')}: "
-        f"{found}{noticed}, {verdicts[None]:,} {VERDICTS[None]}"
-    )
+    shown = [verdict for verdict in VERDICTS if verdict != "notice" or totals.verdicts["notice"]]
+    found = ", ".join(f"{totals.verdicts[verdict]:,} {became(verdict, totals.mode)}" for verdict in shown)
+    yield f"{counted(totals.sessions, 'session')}, {counted(totals.calls, 'tool call')}: {found}"
+    if totals.mode in MODES:
+        yield f"  {MODES[totals.mode]}"
     for detector in sorted({detector for detector, _ in totals.alerts}):
         levels = {level: number for (name, level), number in totals.alerts.items() if name == detector}
         parts = [

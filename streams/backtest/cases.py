@@ -43,11 +43,14 @@ class Case:
 
     @property
     def source(self) -> str:
-        """Where it comes from: as its label says, else the first part of its id, else its file's name."""
+        """Where it comes from: as its label says, else the first part of its id, else its file's folder.
+
+        Not the file: agents write one for each session.
+        """
         if self.label is not None and self.label.source:
             return self.label.source
         first, slash, _ = self.session_id.partition("/")
-        return first if slash and first else PurePath(self.heard.file).name
+        return first if slash and first else str(PurePath(self.heard.file).parent)
 
     def first(self, configuration: int, level: Verdict = "warn", detector: str | None = None) -> FirstAlert | None:
         """Give the first alert that reaches a level, of one detector or of any."""
@@ -81,12 +84,19 @@ class Cases:
         ambiguous: ids of the sessions that are left out since people would differ on them.
         missing: ids of labelled sessions that are not among the recordings.
         repeated: ids of sessions that came again; the first recording of each is scored.
+        misplaced: loops whose label names a call beyond their last one; they are not scored.
     """
 
     cases: list[Case]
     ambiguous: list[str]
     missing: list[str]
     repeated: list[str]
+    misplaced: list[Case]
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether something that is labelled is not scored."""
+        return bool(self.missing or self.misplaced)
 
 
 def match(heard: Iterable[Heard], labels: Mapping[str, Label]) -> Cases:
@@ -103,7 +113,14 @@ def match(heard: Iterable[Heard], labels: Mapping[str, Label]) -> Cases:
         else:
             cases[name] = Case(each, _group(label), label)
     missing = [name for name in labels if name not in cases and name not in ambiguous]
-    return Cases(list(cases.values()), list(ambiguous), missing, repeated)
+    scored = [case for case in cases.values() if not _misplaced(case)]
+    return Cases(scored, list(ambiguous), missing, repeated, [case for case in cases.values() if _misplaced(case)])
+
+
+def _misplaced(case: Case) -> bool:
+    """Tell whether a loop would begin where the recording has no call, so that any alert would be in time."""
+    onset = None if case.label is None or case.group != "loop" else case.label.first_loop_seq
+    return onset is not None and onset >= case.heard.calls
 
 
 def _group(label: Label | None) -> Group:

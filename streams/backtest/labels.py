@@ -47,7 +47,7 @@ class Label(msgspec.Struct, frozen=True):
         first_loop_seq: position, from 0, of the call at which the person would first say that it loops.
         pattern: what kind of loop.
         source: where the session comes from.
-        why: the reason; begins with `hard:` for a healthy session that repeats a lot.
+        why: the reason; begins with `hard:`, in whatever case, for a healthy session that repeats a lot.
     """
 
     session_id: Annotated[str, Meta(min_length=1)]
@@ -60,7 +60,7 @@ class Label(msgspec.Struct, frozen=True):
     @property
     def hard(self) -> bool:
         """Whether it is a healthy session that repeats a lot."""
-        return (self.why or "").startswith(HARD)
+        return (self.why or "").lstrip().casefold().startswith(HARD)
 
 
 _decoder = msgspec.json.Decoder(Label)
@@ -73,7 +73,7 @@ def read_labels(path: Path) -> dict[str, Label]:
         path: the file.
 
     Raises:
-        InvalidLabels: the file cannot be read, or a line cannot be meant.
+        InvalidLabels: the file cannot be read or has no label, or a line cannot be meant.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -96,6 +96,8 @@ def read_labels(path: Path) -> dict[str, Label]:
             )
         labels.setdefault(name, label)
         places.setdefault(name, number)
+    if not labels:
+        raise InvalidLabels(f"{path}: there is no label in it; write one object a line, with session_id and label")
     return labels
 
 

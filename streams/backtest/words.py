@@ -118,7 +118,7 @@ def source_lines(scores: Sequence[Score]) -> list[str]:
 
 def _source_row(each: Sequence[SourceRow]) -> tuple[str, ...]:
     return (
-        plain(each[0].source, _NAME_CHARS),
+        ending(each[0].source, _NAME_CHARS),
         _warned(each, "loop"),
         _of(each, lambda row: row.in_time, each[0].groups["loop"].sessions),
         _warned(each, "easy"),

@@ -47,13 +47,14 @@ class Result:
     @property
     def exit_code(self) -> int:
         """What the command ends with: a score of less than everything is worse than a bad score."""
-        if self.unreadable or self.cases.missing:
+        if self.unreadable or self.cases.incomplete:
             return EXIT_UNREADABLE
         return 0 if all(gate.passed for gate in self.gates) else EXIT_GATE
 
     def as_json(self) -> bytes:
         """Give everything as one object."""
         rest = {name: getattr(self.cases, name) for name in ("ambiguous", "missing", "repeated")}
+        rest["misplaced"] = [case.session_id for case in self.cases.misplaced]
         whole = {
             "sessions": len(self.cases.cases),
             "scores": self.scores,
@@ -81,11 +82,13 @@ Labels are JSON lines, further fields are passed by:
   {"session_id": "b", "label": "healthy", "why": "hard: runs the tests after every edit"}
   {"session_id": "c", "label": "ambiguous"}
 first_loop_seq is the position, from 0, of the call at which a person would first say that it loops. A reason that
-begins with hard: marks a healthy session that repeats a lot. Ambiguous sessions are left out.
+begins with hard:, in whatever case, marks a healthy session that repeats a lot. Ambiguous sessions are left out.
+Without a source, the part of session_id before its first slash stands for it, else the folder of the file.
 
 \b
 A loop is found when its session has a warn or terminate at any call, in time when the first of these comes no later
-than 5 calls after first_loop_seq. Delays are counted from there and negative before. Notices do not count.
+than 5 calls after first_loop_seq. Delays are counted from there and negative before. Notices do not count. The
+levels count whatever the mode.
 
 \b
 Examples:
@@ -94,8 +97,11 @@ Examples:
   traction backtest --labels labels.jsonl --min-found 20 --max-terminated 0 recordings/
 
 \b
-Exit codes: 0 scored; 1 something could not be read, or a labelled session is not among the recordings;
-            2 wrong use; 3 a gate failed; 130 interrupted
+Exit codes: 0 scored; 1 something could not be read, a labelled session is not among the recordings, or
+            its first_loop_seq is beyond its last call (also when a gate failed); 2 wrong use;
+            3 a gate failed; 130 interrupted
+
+docs/recordings.md says more of recordings and labels.
 """,
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
@@ -176,7 +182,7 @@ def backtest(
             click.echo(line, color=colour)
     if plot_file is not None:
         draw(plot_file, scores)
-    tell_faults(result)
+    tell_faults(result, labels_file)
     return result.exit_code
 
 
@@ -223,10 +229,17 @@ def draw(file: Path, scores: list[scoring.Score]) -> None:
         raise click.ClickException(f"--plot {file}: cannot be written ({problem.strerror})") from problem
 
 
-def tell_faults(result: Result) -> None:
-    """Say on standard error which labelled sessions are missing and which gates failed."""
+def tell_faults(result: Result, labels_file: Path) -> None:
+    """Say on standard error which labelled sessions are missing or end too early, and which gates failed."""
     for name in result.cases.missing:
         click.echo(f"error: labelled session {plain(name)} is not among the recordings", err=True)
+    for case in result.cases.misplaced:
+        click.echo(
+            f"error: {plain(str(labels_file))}: session {plain(case.session_id)}: field `first_loop_seq` is beyond its "
+            f"last call, #{case.heard.calls - 1}; write the position, from 0, of the call at which it loops, or give "
+            "the whole recording",
+            err=True,
+        )
     for gate in result.gates:
         if not gate.passed:
             than = "fewer than" if gate.least else "more than"

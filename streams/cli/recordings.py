@@ -16,13 +16,22 @@ from detectors import InvalidLimits, Limits, limits_from
 from streams.cli import COMMANDS
 from streams.config import Config, load
 from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
-from streams.timeline import counted, damaged_line, unreadable_line
+from streams.timeline import counted, damaged_line, plain, unreadable_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 EXIT_UNREADABLE = 1
+
+FORMATS = """\
+  Claude Code transcripts, Codex rollouts, SWE-agent .traj, mini-swe-agent .traj.json,
+  OpenHands output.jsonl, OpenAI chat messages with tool calls, and lines of the neutral form
+  {session_id, seq, ts, tool, args, result, error}"""
+"""The formats that are read, for people."""
+
+PAGE = "docs/recordings.md"
+"""The page that says what the formats are."""
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.2
@@ -61,23 +70,38 @@ class Reader:
         progress: the line to clear before something is told.
         unreadable: how many faults there were.
         skipped: files in directories that are no recordings.
+        found: sessions that were read.
+        repeats: records of them that were left out as repeats.
+        differing: those of the repeats that are not equal to what they repeat.
     """
 
     paths: tuple[Path, ...]
     progress: Progress = field(default_factory=Progress)
     unreadable: int = 0
     skipped: int = 0
+    found: int = 0
+    repeats: int = 0
+    differing: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether there was something that could not be read, or nothing to read at all."""
+        return bool(self.unreadable) or not self.found
 
     def sessions(self) -> Iterator[Session]:
-        """Give the sessions one by one."""
+        """Give the sessions one by one; in the end tell what was left out, and when there were none."""
         for path in self.paths:
             for found in read_path(path):
                 if isinstance(found, Session):
+                    self.found += 1
+                    self.repeats += found.repeats
+                    self.differing += found.differing
                     yield found
                 elif isinstance(found, Skipped):
                     self.skipped += 1
                 else:
                     self._tell(found)
+        self._tell_whole()
 
     def _tell(self, found: Unreadable | Damaged) -> None:
         self.progress.clear()
@@ -87,12 +111,31 @@ class Reader:
             self.unreadable += 1
             click.echo(f"error: {unreadable_line(found)}", err=True)
 
+    def _tell_whole(self) -> None:
+        self.progress.clear()
+        if self.repeats:
+            other = f", {self.differing:,} of them another call than that one" if self.differing else ""
+            remedy = ": give every call of a session a seq of its own" if self.differing else ""
+            click.echo(
+                f"note: left out {counted(self.repeats, 'record')} as repeats, with the seq of a call that their "
+                f"session had before{other}{remedy}",
+                err=True,
+            )
+        if not self.found and not self.unreadable:
+            places = ", ".join(plain(str(path)) for path in self.paths)
+            click.echo(
+                f"error: {places}: nothing was found: no session in a format that is read here, which are\n{FORMATS}\n"
+                f"  {PAGE} says more of them",
+                err=True,
+            )
+
     def remarks(self) -> Iterator[str]:
         """Give what the summary says of the reading."""
         if self.skipped:
             yield f"  skipped {counted(self.skipped, 'file')} of no known format"
         if self.unreadable:
-            yield f"  could not read {counted(self.unreadable, 'file or line')}: told above"
+            places = "1 file or line" if self.unreadable == 1 else f"{self.unreadable:,} files or lines"
+            yield f"  could not read {places}: told above"
 
 
 def read_limits(ctx: click.Context, file: Path | None, option: str = "--limits") -> Limits:

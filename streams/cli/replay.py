@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from streams.cli.options import FILE, Number, kafka_options
-from streams.cli.recordings import EXIT_UNREADABLE, Reader, read_limits
+from streams.cli.recordings import EXIT_UNREADABLE, FORMATS, PAGE, Reader, read_limits
 from streams.kafka import KafkaSettings, KafkaUnavailable
 from streams.publish import Published, publish
 from streams.replay import Totals, Verdict, play, row
@@ -26,11 +26,10 @@ EXIT_ALERTED = 3
 
 
 @click.command(
-    epilog="""\b
+    epilog=f"""\b
 Formats, found by content (plain or gzip):
-  Claude Code transcripts, Codex rollouts, SWE-agent .traj, mini-swe-agent .traj.json,
-  OpenHands output.jsonl, OpenAI chat messages with tool calls, and lines of the neutral form
-  {session_id, seq, ts, tool, args, result, error}
+{FORMATS}
+{PAGE} says what they are, and the neutral form field by field.
 
 \b
 Examples:
@@ -39,8 +38,8 @@ Examples:
   traction replay --to-kafka --speed 60 ~/.codex/sessions
 
 \b
-Exit codes: 0 all was read; 1 something could not be read or published; 2 wrong use;
-            3 an alert of the level of --fail-on; 130 interrupted
+Exit codes: 0 all was read; 1 something could not be read or published, or nothing was found
+            (also when it would be 3); 2 wrong use; 3 an alert of the level of --fail-on; 130 interrupted
 """,
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
@@ -54,7 +53,9 @@ Exit codes: 0 all was read; 1 something could not be read or published; 2 wrong 
     help="Take the detectors' limits from the table [limits] of this file.",
 )
 @click.option(
-    "--fail-on", type=click.Choice(["warn", "terminate"]), help="Exit with 3 when a session reaches this level."
+    "--fail-on",
+    type=click.Choice(["warn", "terminate"]),
+    help="Exit with 3 when a session reaches this level, whatever the mode: the level counts, not what is done.",
 )
 @click.option("--to-kafka", is_flag=True, help="Publish the events to Kafka instead, for a worker to judge.")
 @click.option(
@@ -94,7 +95,7 @@ def replay(
 def judge(reader: Reader, limits: Limits, *, as_json: bool, show_all: bool, fail_on: Verdict | None) -> int:
     """Run the detectors, print what they say, and give the exit code."""
     colour = False if os.environ.get("NO_COLOR") else None
-    totals = Totals()
+    totals = Totals(limits.mode)
     for session in reader.sessions():
         played = play(session, limits)
         totals.add(played)
@@ -111,7 +112,7 @@ def judge(reader: Reader, limits: Limits, *, as_json: bool, show_all: bool, fail
     if not as_json:
         for line in (*summary_lines(totals), *reader.remarks()):
             click.echo(line, color=colour)
-    if reader.unreadable:
+    if reader.failed:
         return EXIT_UNREADABLE
     return EXIT_ALERTED if fail_on is not None and totals.reached(fail_on) else 0
 
@@ -140,4 +141,4 @@ def to_topics(kafka: KafkaSettings, reader: Reader, speed: float | None) -> int:
         click.echo(f"error: event {plain(event_id)} was not taken: {plain(reason)}", err=True)
     for line in reader.remarks():
         click.echo(line)
-    return EXIT_UNREADABLE if reader.unreadable or published.refused else 0
+    return EXIT_UNREADABLE if reader.failed or published.refused else 0

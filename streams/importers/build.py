@@ -50,6 +50,8 @@ class Session:
         events: what happened, in the recorded order.
         format: name of the format it was recorded in.
         timed: whether the recording has times; else those of the events are made up.
+        repeats: records that were left out, since the recording numbers them as calls that it had before.
+        differing: those of the repeats that are not equal to the call whose number they have.
     """
 
     source: str
@@ -57,6 +59,8 @@ class Session:
     events: list[SessionInput]
     format: str = ""
     timed: bool = True
+    repeats: int = 0
+    differing: int = 0
 
     @property
     def calls(self) -> int:

@@ -12,7 +12,7 @@ An empty result with `error` null is one that was not recorded where the session
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 NAME = "neutral"
 
-_KINDS = ("started", "user_message", "context_trimmed", "ended")
+KINDS = ("started", "user_message", "context_trimmed", "ended")
+"""What a line may tell of the session itself."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -62,18 +63,30 @@ _head = msgspec.json.Decoder(_Head)
 
 @dataclass(slots=True)
 class _Open:
-    """A session whose end has not come yet: what was read, in the order of `seq`."""
+    """A session whose end has not come yet.
+
+    Attributes:
+        entries: what was read, with its place.
+        seen: the calls by their `seq`.
+        position: the latest `seq`.
+        repeats: calls that were left out, since their `seq` was there already.
+        differing: those of them that are not equal to the call that was there.
+    """
 
     entries: list[tuple[int, int, Line]] = field(default_factory=list)
-    seen: set[int] = field(default_factory=set)
+    seen: dict[int, Line] = field(default_factory=dict)
     position: int = 0
+    repeats: int = 0
+    differing: int = 0
 
     def take(self, line: Line) -> None:
-        """Add a line; a call whose `seq` is there already is the same call again."""
+        """Add a line; a call whose `seq` is there already counts as the same call again."""
         if line.seq is not None and line.tool is not None:
-            if line.seq in self.seen:
+            same = self.seen.setdefault(line.seq, line)
+            if same is not line:
+                self.repeats += 1
+                self.differing += same != line
                 return
-            self.seen.add(line.seq)
             self.position = line.seq
         self.entries.append((self.position, len(self.entries), line))
 
@@ -82,7 +95,7 @@ def recognise(value: object) -> bool:
     """Tell whether a line is one of this form."""
     line = as_dict(value)
     is_call = "tool" in line and ("args" in line or "seq" in line)
-    return "session_id" in line and (is_call or ("tool" not in line and line.get("kind") in _KINDS))
+    return "session_id" in line and (is_call or ("tool" not in line and line.get("kind") in KINDS))
 
 
 def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
@@ -154,7 +167,8 @@ def _session(recording: Recording, name: str, opened: _Open) -> Session:
             builder.call(_call(line, tells_success=tells_success)).at = at
         else:
             builder.happened(line.kind, at, line.reason)
-    return builder.build(recording.source, NAME)
+    built = builder.build(recording.source, NAME)
+    return replace(built, repeats=opened.repeats, differing=opened.differing)
 
 
 def _call(line: Line, *, tells_success: bool) -> Call:

@@ -159,6 +159,6 @@ def test_wall_time_goes_by_the_events_from_the_first_call_on(play):
 def test_the_alert_says_what_was_spent(play):
     """In figures and words, for the person who set the limit."""
     (alert,) = play(spending(8, "cost_usd"), {"budget.cost_usd": 2.5})
-    assert "2.00 US dollars of 2.50 US dollars are spent" in alert.reasoning
+    assert "2.00 of 2.50 US dollars are spent" in alert.reasoning
     assert "budget.cost_usd = 2.5, set by test" in alert.reasoning
     assert (alert.count, alert.first_seen) == (2.0, at(0))

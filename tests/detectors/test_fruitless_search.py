@@ -171,20 +171,26 @@ def test_something_is_not_nothing(play, something):
     "between",
     [
         tool_call(7, "think", {"thought": "it may be generated"}, "noted"),
-        edit(7),
         tool_call(7, "wait", {"seconds": 3}, "waited"),
         miss(7, result=UNSET, status=None),
         miss(7, "x", "Service Unavailable"),
         miss(7, "x", "", error=ErrorInfo(code=503, message="Service Unavailable")),
         tool_call(7, "Read", {"file_path": "src/part.py"}, "def part(row): ..."),
     ],
-    ids=["thought", "edit", "poll", "unknown result", "outage in the result", "outage", "read"],
+    ids=["thought", "poll", "unknown result", "outage in the result", "outage", "read"],
 )
 def test_what_is_no_answered_search_neither_adds_nor_clears(play, between):
-    """Talk, edits, waiting, outages and unknown results leave the count as it was."""
+    """Talk, waiting, outages and unknown results leave the count as it was."""
     events = [*searches("-" * 7), between]
     assert found(play(events)) == []
     assert found(play([*events, miss(8)])) == [("warn", "fruitless_search.warn", 8)]
+
+
+def test_an_accepted_edit_clears(play):
+    """Whoever makes what was not there had a reason to look for it."""
+    assert found(play([*searches("-" * 7), edit(7), miss(8)])) == []
+    made = [event for n in range(20) for event in (miss(2 * n), edit(2 * n + 1))]
+    assert found(play(made)) == []
 
 
 def test_unknown_results_are_no_hits(play):

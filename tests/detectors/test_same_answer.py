@@ -34,22 +34,18 @@ def found(alerts):
 
 
 WARN = ("warn", "same_answer.warn", 5)
-END = ("terminate", "same_answer.terminate", 7)
+AGAIN = ("warn", "same_answer.warn", 11)
 
 
-@pytest.mark.parametrize(
-    ("count", "expected"), [(5, []), (6, [WARN]), (7, [WARN]), (8, [WARN, END]), (20, [WARN, END])]
-)
-def test_warns_at_six_and_terminates_at_eight(play, count, expected):
-    """Ever other questions, one answer: the default limits are reached exactly, and nothing is said twice."""
+@pytest.mark.parametrize(("count", "expected"), [(5, []), (6, [WARN]), (8, [WARN]), (12, [WARN, AGAIN])])
+def test_warns_at_six_and_never_terminates_alone(play, count, expected):
+    """Ever other questions, one answer: warned about exactly at the limit, and again at its double."""
     assert found(play([ask(n) for n in range(count)])) == expected
 
 
-@pytest.mark.parametrize(
-    ("count", "levels"), [(3, []), (4, ["warn"]), (8, ["warn", "warn"]), (9, ["warn", "warn", "terminate"])]
-)
+@pytest.mark.parametrize(("count", "levels"), [(3, []), (4, ["warn"]), (7, ["warn"]), (8, ["warn", "warn"])])
 def test_set_limits_are_the_ones_that_count(play, count, levels):
-    """Four and nine instead of six and eight, from both sides."""
+    """Four instead of six, from both sides."""
     limits = {"same_answer": {"warn": 4, "terminate": 9}}
     assert [level for level, _, _ in found(play([ask(n) for n in range(count)], limits))] == levels
 
@@ -176,6 +172,15 @@ def test_failures_have_detectors_of_their_own(play):
     alerts = play([ask(n, answer=reason, error=ErrorInfo(message=reason)) for n in range(14)])
     assert found(alerts) == []
     assert "terminate" in {alert.level for alert in alerts}
+
+
+@pytest.mark.parametrize(("count", "level"), [(7, "warn"), (8, "terminate")])
+def test_terminates_at_eight_with_a_second_kind_of_evidence(play, count, level):
+    """An exact repetition in the same stretch says that it is no honest work on many things."""
+    walls = [ask(n) for n in range(count - 1)]
+    same = [tool_call(50 + n, "bash", {"command": "./status"}, "as before", occurred_at=at(count)) for n in range(3)]
+    alerts = play([*walls, *same, ask(90, occurred_at=at(count))])
+    assert {alert.level for alert in alerts if alert.detector == "same_answer"} == {"warn", level}
 
 
 def test_the_same_words_of_different_tools_are_different_answers(play):

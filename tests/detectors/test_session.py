@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from detectors import Limits, SessionState, decode_state, encode_state, observe
+from detectors import Limits, SessionState, decode_state, encode_state, limits_from, observe
 from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS, MAX_SEEN_IDS
 from schemas.common import Usage
 from schemas.testing import at, control, session_event, tool_call
@@ -179,7 +179,8 @@ def test_a_long_pause_begins_a_new_stretch(pause_s, levels):
     """Looking once a day is no loop."""
     state = SessionState()
     events = [tool_call(n, occurred_at=at(n * pause_s)) for n in range(3)]
-    assert [alert.level for alert in play_into(state, events)] == levels
+    limits = limits_from([("test", {"identical.patient_s": 10**9})])
+    assert [alert.level for event in events for alert in observe(state, event, limits)] == levels
 
 
 def test_start_and_end_of_a_call_are_one():

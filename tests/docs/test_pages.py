@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from detectors import limits_from
 from detectors.catalogue import Tools
@@ -16,6 +17,7 @@ from schemas.decode import decode
 from schemas.topics import TOOL_CALLS, TOPICS
 from streams.cli import COMMANDS, traction
 from streams.config import flag, load
+from streams.importers import neutral
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +34,10 @@ RUN = {
 }  # fmt: skip
 """Blocks that test_examples.py runs."""
 
-CHECKED = {"flow", "in-process-output", "make", "settings", "settings-tools", "set-up", "locks"}
+CHECKED = {
+    "backtest-neutral", "flow", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
+    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-tools",
+}  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 
 
@@ -228,6 +233,39 @@ def test_settings_for_tools_are_accepted(block: Find, tmp_path: Path) -> None:
     assert tools.use("bash", {"command": "pytest -q"}).kind == "check"
     assert "comment" in tools.label_arguments("deploy_preview")
     assert [mask.pattern for mask in tools.masks("deploy_preview")][-1] == r"build-\d+"
+
+
+def test_the_settings_for_a_replay_are_accepted(block: Find, tmp_path: Path) -> None:
+    """The table that puts recorded sessions into explore mode does."""
+    file = tmp_path / "traction.toml"
+    file.write_text(block("settings-explore").text, "utf-8")
+
+    assert limits_from([("file", load(file, COMMANDS).limits)]).session_mode == "explore"
+
+
+def test_the_recordings_shown_are_read(block: Find, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The neutral form shown prints what stands below it, and the labels shown score it."""
+    monkeypatch.chdir(tmp_path)
+    for name, file in (("neutral", "calls.jsonl"), ("labels", "labels.jsonl")):
+        (tmp_path / file).write_text(block(name).text, "utf-8")
+
+    def run(name: str, *more: str) -> str:
+        words = [*shlex.split(block(name).text)[1:], *more]
+        result = CliRunner().invoke(traction, words, standalone_mode=False)
+        assert (result.return_value, result.stderr) == (0, "")
+        return result.stdout
+
+    assert run("replay-neutral") == block("replay-neutral-output").text
+    assert re.search(r"^loops found +1 of 1$", run("backtest-neutral", "--jobs", "1"), re.MULTILINE)
+
+
+def test_the_fields_of_the_neutral_form_are_told(pages: dict[str, str]) -> None:
+    """Every field that a line may have, and every kind, is on the page."""
+    page = pages["docs/recordings.md"]
+    _, _, rest = page.partition("## The neutral form")
+    told = set(CODE.findall(rest.partition("\n## ")[0]))
+    assert set(neutral.Line.__struct_fields__) <= told
+    assert set(neutral.KINDS) <= told
 
 
 def test_generated_parts_are_up_to_date(generate: Any) -> None:

@@ -132,7 +132,7 @@ async def test_limits_of_the_configuration_file(
     config = tmp_path / "traction.toml"
     config.write_text("[limits.identical]\nwarn = 4\n", "utf-8")
     await start(config=config).ready(4)
-    await wire.send(tool_call("s", number, arguments={"path": "a"}, result="the same") for number in range(4))
+    await wire.send(tool_call("s", number, tool="quote", result="the same", arguments={}) for number in range(4))
     await wire.until_applied()
     (alert,) = await wire.alerts()
     assert (alert.count, alert.limits[0].layer) == (4, f"file:{config}")

@@ -1,77 +1,20 @@
-"""`traction backtest`: tables, lists, exit codes, processes and signals, on sessions written here."""
+"""`traction backtest`: tables, lists, pictures and exit codes, on sessions written here."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import multiprocessing
-import os
-import signal
-import subprocess
-import sys
-import time
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from detectors import Limits
-from streams.backtest import WorkersLost, play_all, playing
+from streams.backtest import playing
 from streams.cli import traction
-from streams.importers import Session, read_path
+from tests.streams.backtest_kit import ALERT, LABELS, label, line, spinning, working, write
 
-COMMAND = [sys.executable, "-P", "-m", "traction", "backtest"]
 QUIET = "[limits]\nidentical = { warn = 9, terminate = 9, window_warn = 9, window_terminate = 9 }\n"
 """Limits under which a call may come six times."""
-
-ALERT = 10
-"""The call at which `spinning` is warned: the third of the same."""
-
-
-def line(session, seq, command, result="a"):
-    """Give a line of the neutral form."""
-    return {
-        "session_id": session,
-        "seq": seq,
-        "tool": "bash",
-        "args": {"command": command},
-        "result": result,
-        "error": False,
-    }
-
-
-def spinning(session, times=6):
-    """Give a session of eight different calls and then one call again and again: warned at #10, terminated at #12."""
-    start = [line(session, seq, f"cat {seq}", f"text {seq}") for seq in range(ALERT - 2)]
-    return start + [line(session, seq, "ls") for seq in range(ALERT - 2, ALERT - 2 + times)]
-
-
-def working(session):
-    """Give a session in which nothing repeats."""
-    return [line(session, seq, f"cat {seq}", f"text {seq}") for seq in range(6)]
-
-
-def write(path, values):
-    """Write JSON lines."""
-    path.write_text("".join(f"{json.dumps(value)}\n" for value in values), "utf-8")
-    return path
-
-
-def label(session, kind, **fields):
-    """Give a label."""
-    return {"session_id": session, "label": kind} | fields
-
-
-LABELS = [
-    label("x/at-five", "loop", first_loop_seq=ALERT - 5, pattern="exact_repeat"),
-    label("x/at-six", "loop", first_loop_seq=ALERT - 6, pattern="exact_repeat"),
-    label("x/missed", "loop", first_loop_seq=2, pattern="subtle", why="says the same in other words"),
-    label("x/false", "healthy", why="waits for a build"),
-    label("x/hard", "healthy", why="hard: polls"),
-    label("x/well", "healthy"),
-    label("x/unclear", "ambiguous"),
-]
 
 
 @pytest.fixture
@@ -145,7 +88,7 @@ def test_one_object_has_everything(recordings, labels):
     assert score["groups"]["loop"] == {"sessions": 3, "noticed": 0, "warned": 2, "terminated": 2}
     assert score["groups"]["unlabelled"]["warned"] == 1
     assert score["in_time"] == 1
-    assert [row["source"] for row in score["sources"]] == ["b.jsonl", "x", "y"]
+    assert [row["source"] for row in score["sources"]] == [str(recordings), "x", "y"]
     assert [(loop["session_id"], loop["delay"], loop["in_time"]) for loop in score["loops"]] == [
         ("x/at-five", 5, True),
         ("x/at-six", 6, False),
@@ -155,6 +98,7 @@ def test_one_object_has_everything(recordings, labels):
     assert score["false_alarms"][0]["first"]["seq"] == ALERT
     assert [entry["session_id"] for entry in score["unlabelled"]] == ["lonely"]
     assert (found["sessions"], found["ambiguous"], found["missing"], found["repeated"]) == (8, ["x/unclear"], [], [])
+    assert found["misplaced"] == []
     assert [(gate["name"], gate["passed"]) for gate in found["gates"]] == [("min_found", True)]
     assert (found["changes"], found["unreadable"], code(result)) == ([], 0, 0)
 
@@ -219,6 +163,41 @@ def test_labelled_sessions_that_are_missing_are_named(recordings, labels):
     assert "error: labelled session x/well is not among the recordings" in result.stderr
     assert "error: labelled session x/unclear is not among the recordings" in result.stderr
     assert "2 of 3" in result.stdout
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_loop_that_would_begin_after_the_end_is_not_scored(recordings, tmp_path, as_json):
+    """Its alerts would all be in time: it is left out and named with the remedy, and the code is 1."""
+    last = len(spinning("s")) - 1
+    ids = {"x/at-five": last, "x/at-six": last + 1}
+    labels = write(tmp_path / "late.jsonl", [label(each, "loop", first_loop_seq=seq) for each, seq in ids.items()])
+    result = run("--labels", labels, "--min-found", 2, *(["--json"] if as_json else []), recordings)
+    told, gate = result.stderr.splitlines()
+    assert told == (
+        f"error: {labels}: session x/at-six: field `first_loop_seq` is beyond its last call, #{last}; "
+        "write the position, from 0, of the call at which it loops, or give the whole recording"
+    )
+    assert gate.startswith("error: loops found: 1, fewer than")
+    assert code(result) == 1
+    if as_json:
+        assert json.loads(result.stdout)["misplaced"] == ["x/at-six"]
+    else:
+        assert table(result.stdout)["loops found"] == "1 of 1"
+
+
+def test_what_is_left_out_as_a_repeat_is_told(recordings, labels):
+    """Calls with a `seq` that their session had before are counted on standard error."""
+    with (recordings / "b.jsonl").open("a") as file:
+        file.write(f"{json.dumps(line('x/well', 3, 'make'))}\n")
+    result = run("--labels", labels, "--json", recordings)
+    assert result.stderr.startswith("note: left out 1 record as repeats")
+    assert "1 of them another call" in result.stderr
+    assert code(result) == 0
+
+
+def test_the_help_says_which_exit_code_goes_first():
+    """1 goes before 3, since a score of less than everything cannot pass or fail."""
+    assert "(also when a gate failed)" in " ".join(run("--help").stdout.split())
 
 
 def test_what_cannot_be_read_is_told(recordings, labels):
@@ -305,108 +284,3 @@ def test_any_number_of_processes_says_the_same(recordings, labels, tmp_path, mon
     assert two.stdout == one.stdout
     assert "m39" in two.stdout
     assert multiprocessing.active_children() == []
-
-
-def test_a_process_that_is_lost_is_told(tmp_path, monkeypatch):
-    """When the system ends a process that plays, it is said, nothing hangs, and no other is left."""
-    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
-    many = write(tmp_path / "many.jsonl", [call for n in range(200) for call in spinning(f"m{n}")])
-    sessions = [found for found in read_path(many) if isinstance(found, Session)]
-
-    def kill(_):
-        for process in multiprocessing.active_children()[:1]:
-            process.kill()
-
-    with pytest.raises(WorkersLost):
-        play_all(sessions, [Limits()], 2, kill)
-    assert multiprocessing.active_children() == []
-
-
-class Endless(Limits, frozen=True):
-    """Limits that keep the process busy which they are handed to."""
-
-    def __reduce__(self):
-        return time.sleep, (40,)
-
-
-def test_an_interruption_waits_for_no_session(tmp_path, monkeypatch):
-    """What a process is at is not played to its end before Ctrl-C is obeyed, and no process is left."""
-    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
-    (session,) = read_path(write(tmp_path / "one.jsonl", working("one")))
-
-    def sessions():
-        yield session
-        time.sleep(1)  # so that a process is at it
-        raise KeyboardInterrupt
-
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        play_all(sessions(), [Endless()], 2, lambda _: None)
-    assert time.monotonic() - started < 20
-    assert multiprocessing.active_children() == []
-
-
-def stat(pid):
-    """Give what the system says of a process: its state, its parent, and more; nothing when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
-def children(pid):
-    """Give the processes that a process started."""
-    every = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return [each for each in every if stat(each)[1:2] == [str(pid)]]
-
-
-def alive(pid):
-    """Tell whether a process lives."""
-    return stat(pid)[:1] not in ([], ["Z"])
-
-
-def until(condition):
-    """Wait for a condition."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
-@pytest.fixture
-def long_run(tmp_path, labels):
-    """Start a run of several processes that takes long, in a group of its own as a shell does."""
-    many = tmp_path / "many.jsonl"
-    with many.open("w") as file:
-        for n in range(20_000):
-            file.writelines(f"{json.dumps(call)}\n" for call in spinning(f"m{n}", times=2))
-    process = subprocess.Popen(
-        [*COMMAND, "--jobs", "2", "--labels", str(labels), str(many)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    yield process
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
-@pytest.mark.parametrize("started", [1, 2, 3])
-def test_an_interruption_ends_it_at_once(long_run, started):
-    """Ctrl-C, which reaches all processes, ends it with 130 and without a stack trace, also while they are starting."""
-    until(lambda: len(children(long_run.pid)) >= started)
-    begun = children(long_run.pid)
-    os.killpg(long_run.pid, signal.SIGINT)
-    out, err = long_run.communicate(timeout=30)
-    assert (long_run.returncode, out) == (130, b"")
-    assert err.strip() == b""
-    until(lambda: not any(alive(child) for child in begun))
-
-
-def test_processes_do_not_outlive_the_one_that_started_them(long_run):
-    """Also when that one is killed, and can tell nobody."""
-    until(lambda: len(children(long_run.pid)) >= 3)
-    begun = children(long_run.pid)
-    long_run.kill()
-    until(lambda: not any(alive(child) for child in begun))

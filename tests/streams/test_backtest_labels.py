@@ -82,6 +82,21 @@ def test_what_cannot_be_meant_is_refused(write, line, field, remedy):
     assert "secret" not in said
 
 
+@pytest.mark.parametrize("why", ["hard: polls", "Hard: polls", "HARD:polls", " hard: polls"])
+def test_hard_is_known_in_whatever_case(write, why):
+    """People write it at the beginning of a sentence, too."""
+    assert read_labels(write({"session_id": "a", "label": "healthy", "why": why}))["a"].hard
+
+
+@pytest.mark.parametrize("lines", [(), (b" ", b"")])
+def test_a_file_without_a_label_is_refused(write, lines):
+    """Without labels nothing can be scored: the file is named, with the remedy."""
+    path = write(*lines)
+    with pytest.raises(InvalidLabels, match="there is no label in it; write one object a line") as problem:
+        read_labels(path)
+    assert str(problem.value).startswith(f"{path}: ")
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     """A directory is no file of labels."""
     with pytest.raises(InvalidLabels, match="cannot be read"):

@@ -112,13 +112,13 @@ def test_delays_are_summed_up(delays, median, p90):
 
 
 def test_sources():
-    """The label says where a session comes from, else the first part of its id, else its file's name."""
+    """The label says where a session comes from, else the first part of its id, else its file's folder."""
     sessions = [
         heard("x/1", alert("warn", ONSET)),
         heard("x/2", alert("warn", ONSET, "a"), alert("warn", ONSET, "b")),
         heard("x/3"),
         heard("plain"),
-        heard("/odd"),
+        heard("/odd", file="runs/two.jsonl"),
     ]
     result = scored(sessions, loop("x/1", source="named"), loop("x/2"), loop("x/3"))
     rows = {
@@ -127,7 +127,7 @@ def test_sources():
     assert rows == {
         "named": (1, 1, {"identical": 1}),
         "x": (1, 2, {"a": 1, "b": 1}),
-        "one.jsonl": (0, 0, {}),
+        "runs": (0, 0, {}),
     }
 
 
@@ -198,6 +198,16 @@ def recordings(draw):
             st.sampled_from([loop(name, first_loop_seq=onset), Label(name, "healthy"), Label(name, "ambiguous")])
         )
     return sessions, labels
+
+
+@pytest.mark.parametrize(("onset", "scored_loops", "misplaced"), [(99, ["s"], []), (100, [], ["s"])])
+def test_a_loop_begins_at_a_call_that_there_is(onset, scored_loops, misplaced):
+    """The last of a hundred calls is one, the next is none: such a label is kept out of the score."""
+    cases = match([heard("s", alert("warn", 3)), heard("e")], {"s": loop("s", first_loop_seq=onset)})
+    assert [case.session_id for case in cases.cases if case.group == "loop"] == scored_loops
+    assert [case.session_id for case in cases.misplaced] == misplaced
+    assert cases.incomplete == bool(misplaced)
+    assert cases.missing == []
 
 
 @given(recordings())

@@ -97,6 +97,73 @@ def test_notices_are_shown_and_counted_apart(loop):
     assert f"{notice.detector:<16} 1 notice" in summary
 
 
+@pytest.mark.parametrize(
+    ("mode", "words", "note"),
+    [
+        ("enforce", ("to be terminated", "warned"), ""),
+        ("warn", ("would be terminated", "warned"), "  mode is warn: guidance is given, and no termination"),
+        ("observe", ("would be terminated", "would be warned"), "  mode is observe: nothing is asked of anyone"),
+    ],
+)
+def test_what_a_mode_holds_back_is_not_said_to_be_done(mode, words, note, loop, tmp_path):
+    """Nothing is to be terminated where the mode lets nobody be terminated; the summary says so once."""
+    six, three = words
+    warned = write(tmp_path / "warned.jsonl", *(line("repeats", seq) for seq in range(3)))
+    limits = tmp_path / "limits.toml"
+    limits.write_text(f'[limits]\nmode = "{mode}"\n')
+    result = run("--limits", limits, loop, warned, "--fail-on", "terminate")
+    assert f"{six.upper()}  spins" in result.stdout
+    assert f"\n{three.upper()}  repeats" in result.stdout
+    assert f"2 sessions, 9 tool calls: 1 {six}, 1 {three}, 0 quiet\n{note}" in result.stdout
+    assert result.stdout.count("mode is") == bool(note)
+    assert code(result) == 3
+
+
+def test_the_level_of_fail_on_counts_whatever_the_mode():
+    """The help of `--fail-on` says so, and which exit code goes first."""
+    text = " ".join(run("--help").stdout.split())
+    assert "when a session reaches this level, whatever the mode" in text
+    assert "nothing was found (also when it would be 3)" in text
+    assert "docs/recordings.md" in text
+
+
+def test_what_is_left_out_as_a_repeat_is_told(tmp_path, quiet):
+    """Calls of one session with one `seq` are counted in its timeline and on standard error, also for programs."""
+    again = line("counts", 0, args={"command": "cat other"})
+    calls = [line("counts", seq) for seq in range(3)]
+    doubled = write(tmp_path / "doubled.jsonl", *calls, again, again, calls[2])
+    note = (
+        "note: left out 3 records as repeats, with the seq of a call that their session had before, "
+        "2 of them another call than that one: give every call of a session a seq of its own\n"
+    )
+    result = run(doubled, quiet)
+    assert f"WARNED  counts  (3 calls, 3 records left out as repeats, {doubled})" in result.stdout
+    assert (result.stderr, code(result)) == (note, 0)
+    assert run("--json", doubled).stderr == note
+    once = run(write(tmp_path / "once.jsonl", *calls, calls[2]))
+    assert once.stderr == "note: left out 1 record as repeats, with the seq of a call that their session had before\n"
+    assert run(quiet).stderr == ""
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_where_nothing_is_found_it_is_told(tmp_path, flags):
+    """A directory without recordings is no success: what is read is named, and where to read on."""
+    (tmp_path / "notes.md").write_text("# notes")
+    result = run(*flags, tmp_path)
+    assert result.stderr.startswith(f"error: {tmp_path}: nothing was found")
+    assert "Claude Code transcripts" in result.stderr
+    assert "neutral form" in result.stderr
+    assert "docs/recordings.md" in result.stderr
+    assert code(result) == 1
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "1 file or line"), (2, "2 files or lines")])
+def test_what_cannot_be_read_is_counted_in_words(tmp_path, loop, number, words):
+    """One is in the singular, more are in the plural."""
+    missing = [tmp_path / f"nowhere-{n}" for n in range(number)]
+    assert f"  could not read {words}: told above\n" in run(loop, *missing).stdout
+
+
 def test_one_object_per_alert_and_line(loop):
     """`--json` prints the alerts with their keys and nothing else."""
     result = run("--json", loop)

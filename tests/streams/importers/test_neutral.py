@@ -46,6 +46,15 @@ def test_positions_follow_seq(lines, read_all, calls):
     assert [found.event_id for found in calls(session)] == ["a#0", "a#1", "a#2"]
 
 
+def test_repeats_are_counted(lines, read_all):
+    """What is left out since its `seq` was there is counted, and apart what is not equal to what was there."""
+    first, second = read_all(
+        lines(call("a", 0), call("a", 0), call("b", 0), call("a", 1), call("a", 0, result="s"), call("b", 1))
+    )
+    assert (first.calls, first.repeats, first.differing) == (2, 2, 1)
+    assert (second.calls, second.repeats, second.differing) == (2, 0, 0)
+
+
 def test_without_times_a_synthetic_clock_runs(lines, read_all):
     """A recording without times begins in 2000 and goes on by the second."""
     (session,) = read_all(lines(call("a", 0), call("a", 1)))

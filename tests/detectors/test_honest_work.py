@@ -1,0 +1,170 @@
+"""Honest work that looks like a loop: nobody is told to stop, and mostly nobody is told anything."""
+
+import pytest
+
+from schemas.testing import at, tool_call
+from tests.detectors.traces import edit, numbered, shell, view
+
+SERVICES = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
+
+
+def levels(alerts):
+    """The levels that were reached."""
+    return {alert.level for alert in alerts}
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "answer"),
+    [
+        ("bash", "ls services/{}", "Dockerfile\nmain.go\nREADME.md"),
+        ("bash", "head -1 data/{}.csv", "id,name,value"),
+        ("Read", "pkg/{}/__init__.py", "     1\t# Licensed to the city archive under the usual terms"),
+        ("get_permissions", "{}", {"role": "reader", "teams": ["archive", "harbour"]}),
+    ],
+)
+def test_equal_records_of_different_things_end_nobody(play, tool, argument, answer):
+    """Looking at one thing after the other may bring the same each time."""
+    key = "command" if tool == "bash" else "path"
+    events = [tool_call(n, tool, {key: argument.format(name)}, answer) for n, name in enumerate(SERVICES)]
+    assert "terminate" not in levels(play(events))
+
+
+@pytest.mark.parametrize("answer", [{"available": False}, {"blocked": False, "rank": 0}, {"km": 12}])
+def test_small_records_are_data(play, answer):
+    """True, false and a number are answers to the question that was asked."""
+    assert play([tool_call(n, "check_name", {"name": name}, answer) for n, name in enumerate(SERVICES)]) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("kubectl get pods", "web-1   0/1   Pending   0   5m"),
+        ("aws cloudformation describe-stacks --stack-name s", '{"StackStatus": "CREATE_IN_PROGRESS"}'),
+        ("gh run view 1 --json status", '{"status": "in_progress"}'),
+        ("curl -s http://jobs.example/12", '{"state": "running"}'),
+        ("docker inspect web", "health: starting"),
+    ],
+)
+@pytest.mark.parametrize(("looks", "warned"), [(8, False), (9, True)])
+def test_looking_at_what_goes_on_is_polling(play, command, answer, looks, warned):
+    """An answer that says that something is under way has the limits of pollers."""
+    alerts = play([shell(n, command, answer) for n in range(looks)])
+    assert bool(alerts) is warned
+    assert "terminate" not in levels(alerts)
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "looks", "reached"),
+    [(119, 5, {"warn", "terminate"}), (120, 8, set()), (120, 9, {"warn"}), (120, 14, {"warn"})],
+)
+def test_looking_with_patience_is_polling(play, pause_s, looks, reached):
+    """Whoever lets two minutes pass between two looks waits for something, whatever the answer."""
+    events = [shell(n, "dig +short www.example", "192.0.2.1", occurred_at=at(n * pause_s)) for n in range(looks)]
+    assert levels(play(events)) == reached
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "HTTPSConnectionPool(host='pkgs.example', port=443): Read timed out.",
+        "curl: (7) Failed to connect to pkgs.example port 443",
+        "curl: (6) Could not resolve host: pkgs.example",
+        "connect: Network is unreachable",
+        "dial tcp 192.0.2.1:443: i/o timeout",
+    ],
+)
+def test_retrying_an_outage_ends_nobody(play, message):
+    """What passes by itself is worth another try."""
+    events = [shell(n, "pip install harbour", message, error="outage") for n in range(8)]
+    assert "terminate" not in levels(play(events))
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "FAILED (failures={})",
+        "Tests run: 90, Failures: {}",
+        "error: could not compile `harbour` due to {} previous errors",
+        "{} failed, 3 passed in 2.1s",
+    ],
+)
+def test_fewer_failures_from_round_to_round_are_progress(play, summary):
+    """Whatever the framework calls them: the count begins anew each time it falls."""
+    events = []
+    for n in range(18):
+        events += [
+            edit(0, f"src/p{n}.py", f"row {n}"),
+            shell(0, "make verify", summary.format(40 - 2 * n), error="red"),
+        ]
+    assert play(numbered(events)) == []
+
+
+def test_fewer_lines_of_failures_are_progress(play):
+    """Where no summary counts them, the lines of failures do."""
+    events = []
+    for n in range(18):
+        report = "\n".join(f"--- FAIL: TestPart{k} (0.00s)" for k in range(40 - 2 * n))
+        events += [edit(0, f"src/p{n}.go", f"row {n}"), shell(0, "go test ./...", report, error="red")]
+    assert play(numbered(events)) == []
+
+
+def test_going_on_with_a_rebase_is_no_loop(play):
+    """Each time another conflict, resolved in between."""
+    events = []
+    for n in range(8):
+        conflict = f"CONFLICT (content): Merge conflict in src/p{n}.py\nerror: could not apply {n}f1e"
+        events += [shell(0, "git rebase --continue", conflict, error="conflict")]
+        events += [edit(0, f"src/p{n}.py", f"resolved {n}"), shell(0, f"git add src/p{n}.py", "")]
+    assert "terminate" not in levels(play(numbered(events)))
+
+
+def test_working_through_a_queue_is_no_loop(play):
+    """The next ticket is another one, and many are closed alike."""
+    events = []
+    for n in range(20):
+        events += [
+            tool_call(0, "next_ticket", {}, {"ticket": 700 + n}),
+            tool_call(0, "get_ticket", {"id": 700 + n}, f"t {n}"),
+        ]
+        events += [tool_call(0, "close_ticket", {"resolution": "refunded"}, {"closed": 700 + n})]
+    assert play(numbered(events)) == []
+
+
+def test_committing_after_each_change_is_no_loop(play):
+    """The command is the same, what it commits is not."""
+    events = []
+    for n in range(15):
+        events += [
+            edit(0, f"src/p{n}.py", f"row {n}"),
+            shell(0, "git add -A && git commit -m wip", f"[main {n}a1f] wip"),
+        ]
+    assert play(numbered(events)) == []
+
+
+def test_what_another_agent_reports_is_no_failure(play):
+    """It found nothing wrong: that is an answer."""
+    events = [tool_call(n, "Task", {"prompt": f"review part {n}"}, "The agent found no bug there.") for n in range(6)]
+    assert "same_failure" not in {alert.detector for alert in play(events)}
+
+
+def test_placeholders_of_pictures_are_no_answers(play):
+    """What a recording left in the place of a picture says nothing about it."""
+    events = [tool_call(n, "view_image", {"path": f"img/{n}.png"}, "[image omitted]") for n in range(12)]
+    assert play(events) == []
+
+
+def test_stepping_through_a_program_is_seen_to_move(play):
+    """A short screen of a debugger is a result, and another one each time."""
+    events = [
+        tool_call(n, "send_keys", {"keys": "n\n"}, f"> /app/m.py({20 + n})f()\n-> v{n} = g({n})\n(Pdb)")
+        for n in range(20)
+    ]
+    assert play(events) == []
+
+
+def test_reading_between_edits_of_other_files_warns_nobody_early(play):
+    """Coming back to a specification after each part is how one works from it."""
+    events = []
+    for n in range(5):
+        events += [view(0, "spec.md", "the specification"), edit(0, f"src/p{n}.py", f"row {n}")]
+    assert levels(play(numbered(events))) <= {"notice"}
