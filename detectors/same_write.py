@@ -19,7 +19,10 @@ NAME = "same_write"
 ABOUT = About(
     rule="One and the same edit, but for comments and blanks: accepted again and again, or failing each time.",
     source="recorded sessions",
-    cleared_by="another edit between; for failing ones another accepted edit of the target",
+    cleared_by=(
+        "other work between those in a row, otherwise by the window; for commands any other accepted edit; for "
+        "failing ones another accepted edit of the target"
+    ),
 )
 
 

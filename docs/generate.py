@@ -134,7 +134,8 @@ def _limits(section: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[s
 
 def _range(of: msgspec.inspect.Type) -> str:
     if isinstance(of, msgspec.inspect.LiteralType):
-        return ", ".join(f"`{value}`" for value in sorted(of.values, key=str))
+        shown = (value or '""' for value in sorted(of.values, key=str))
+        return ", ".join(f"`{value}`" for value in shown)
     if isinstance(of, msgspec.inspect.BoolType):
         return "`true`, `false`"
     if isinstance(of, msgspec.inspect.DictType):
