@@ -1,6 +1,7 @@
 """Reads the facts of a tool call, each once: digests of action and result, kind of tool, failure."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -28,14 +29,24 @@ _PENDING = re.compile(
     r"(?i)(?<!\[)\b(?:pending|running|in[ _-]?progress|queued|starting|initiali[sz]ing|provisioning|containercreating"
     r"|creating|building|processing|scheduling|deploying|not[ _-]ready|waiting|still)(?![a-z])|create_in_progress"
 )
+_AS_BEFORE = re.compile(  # a text that is nothing but a reference begins with one
+    r"(?i)\W*(?:(?:the|this|your|you|it|file|results?|outputs?|contents?|response|answer|tool|call|have|has|is|was|were"
+    r"|been|nothing)\W+){0,5}(?:(?:identical|unchanged|same|not changed|no changes?|changed)\b.{0,60}"
+    r"\b(?:earlier|previous(?:ly)?|prior|last|before|(?:call|result|step|turn) ?#?\d+)\b"
+    r"|already (?:read|shown|returned|fetched|retrieved|in (?:your )?context)\b)"
+)
+_AS_BEFORE_CHARS = 300
 _ANSI = re.compile(r"\x1b\[[\d;]{0,20}m")  # colours
 _NAME_BYTES = 64
 _ANSWER_CHARS = 1_000
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
 
 
-def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
-    """Return the facts of a tool call; ``mark`` is what the session had spent up to it, the call included."""
+def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call] = ()) -> Call:
+    """Return the facts of a tool call; ``mark`` is what the session had spent up to it, the call included.
+
+    A result that only refers to the one before, as harnesses do to save room, is that one if it is among ``recent``.
+    """
     tools = limits.tools
     name = plain_name(event.tool)
     arguments = None if event.arguments is UNSET else opened(event.arguments)
@@ -58,7 +69,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
     failure = read_failure(event, use, text, answer)
     known = result is not None and recorded
     scrolls = interacts and moves_on(name, arguments, text if only_worked else "")
-    return Call(
+    call = Call(
         seq=mark.calls - 1,
         event_id=event.event_id,
         mark=mark,
@@ -88,6 +99,17 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits) -> Call:
         failure=failure,
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
     )
+    if known and len(text) <= _AS_BEFORE_CHARS and _AS_BEFORE.match(text):
+        _refer(call, recent)
+    return call
+
+
+def _refer(call: Call, recent: Sequence[Call]) -> None:
+    """Give the call the result of the latest equal one, unless one of the two failed."""
+    before = next((seen for seen in reversed(recent) if seen.action == call.action), None)
+    if before is not None and before.recorded and (before.failure is None) == (call.failure is None):
+        call.key, call.answer = before.key, before.answer
+        call.empty, call.complains, call.pending = before.empty, before.complains, before.pending
 
 
 def _masked(text: str, name: str, tools: Tools, *, interacts: bool) -> str:

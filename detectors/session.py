@@ -117,7 +117,7 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     """Steps: 1. read the call's facts; 2. book it; 3. ask each detector; 4. decide."""
     if event.phase == "start":
         return []
-    call = read_call(event, Mark(at_ms, state.calls + 1), limits)
+    call = read_call(event, Mark(at_ms, state.calls + 1), limits, state.recent)
     if _is_known_call(state, event, call):
         state.duplicates += 1
         return []

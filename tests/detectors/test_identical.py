@@ -234,3 +234,39 @@ def test_reasoning_names_call_count_and_limit(play):
     assert "identical.warn = 3, set by default" in alert.reasoning
     assert alert.evidence.event_ids == ("s1-0", "s1-1", "s1-2")
     assert (alert.count, alert.tokens_wasted, alert.wasted_estimated) == (3, 2_000, True)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "File unchanged since last read. The content from the earlier Read tool_result is still current.",
+        "[Result identical to earlier call #{n}]",
+        "<output is the same as in step {n}>",
+        "Nothing has changed since call {n}",
+        "You have already read this file.",
+    ],
+)
+def test_a_result_that_refers_to_the_one_before_is_that_one(play, reference):
+    """Harnesses save room so: what was asked twice was answered twice."""
+    results = ["def total(rows): ...", *(reference.format(n=n) for n in range(1, 5))]
+    events = [tool_call(n, "Read", {"path": "cart.py"}, result) for n, result in enumerate(results)]
+    assert found(play(events)) == [("warn", "identical", 2), ("terminate", "identical", 4)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["ticket {n}: the same trouble as before", "build {n} is unchanged since 1.{n}", "{n} rows equal to the last ones"],
+)
+def test_a_result_that_only_speaks_of_one_before_is_another(play, answer):
+    """Work that is handed out one by one may be much alike."""
+    assert play([tool_call(n, "next_ticket", {}, answer.format(n=n)) for n in range(8)]) == []
+
+
+def test_a_reference_to_what_failed_or_is_long_gone_stands_for_itself(play):
+    """The result that it speaks of is not among the latest calls, or is no result."""
+    word = "Result identical to earlier call"
+    failing = [tool_call(0, "Read", {"path": "cart.py"}, "no", error="missing")]
+    again = [tool_call(n, "Read", {"path": "cart.py"}, word) for n in (1, 2)]
+    assert play([*failing, *again]) == []
+    third = tool_call(3, "Read", {"path": "cart.py"}, word)
+    assert found(play([*failing, *again, third])) == [("warn", "identical", 3)]
