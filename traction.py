@@ -16,6 +16,9 @@ PACKAGES = ("schemas", "detectors", "streams")
 
 EXIT_BROKEN_INSTALLATION = 2
 
+EXIT_INTERRUPTED = 130
+"""128 + SIGINT, as in `streams.cli`, which may not have been imported yet."""
+
 
 def find(name: str) -> Path | None:
     """Tell what `import name` would load, without loading it.
@@ -99,6 +102,14 @@ def remedy(place: Path | None, here: Path) -> str:
 
 
 def main() -> None:
+    """Run the command line; Ctrl-C ends it without a traceback from its first imports on."""
+    try:
+        start()
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def start() -> None:
     """Run the command line, or say why it cannot run and exit with 2."""
     wrong = faults()
     if wrong:

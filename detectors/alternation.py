@@ -11,6 +11,7 @@ from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding, level_of
+from detectors.identical import unhurried
 from detectors.limits import Limits
 from detectors.state import Cycle, SessionState
 
@@ -59,7 +60,7 @@ def _equal_tail(recent: list[Call], most: int) -> int:
 
 
 def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterator[Finding]:
-    factor = limits.decision.poller_factor if any(seen.polls or seen.pending for seen in block) else 1
+    factor = limits.decision.poller_factor if any(seen.waits for seen in block) else 1
     if all(seen.recorded for seen in block):
         group, kind = limits.alternation, "edited_" if any(seen.applied for seen in block) else ""
         warn = (group.edited_warn if kind else group.warn) * factor
@@ -87,7 +88,8 @@ def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterat
         mark=cycle.mark,
         what=f"a block of {len(block)} calls with equal results {laps} times over",
         calls=tuple(seen.text for seen in block[start:] + block[:start]),
-        weak=any(seen.outage or (seen.failure is not None and seen.failure.transient) for seen in block),
+        weak=any(seen.met_outage for seen in block)
+        or (factor > 1 and unhurried(block[-1], cycle.since_ms, laps, limits)),
     )
 
 

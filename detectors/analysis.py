@@ -71,7 +71,9 @@ def _finding(call: Call, looks: int, level: Level, limit: tuple[str, int], first
 
 def explores(state: SessionState, limits: Limits) -> bool:
     """Tell whether the session was told to explore: then looking is the work."""
-    return (limits.session_mode or state.mode) == "explore"
+    if limits.session_mode or state.mode_until_ms is None or state.call_ms < state.mode_until_ms:
+        return (limits.session_mode or state.mode) == "explore"
+    return False
 
 
 def _threshold(state: SessionState, limits: Limits) -> tuple[str, int]:

@@ -15,7 +15,7 @@ import msgspec
 from detectors.command_line import CommandLines, changes_by_code
 from detectors.shell import READ_CHARS
 from detectors.target import Arguments
-from detectors.tools import command_of
+from detectors.tools import PROGRAMS, command_of, likely_command, names_command, wrapped
 from detectors.use import Kind, Use
 
 __all__ = ["Kind", "Tools", "Use"]
@@ -60,9 +60,10 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     several (``selectors`` say by which argument) does. ``shells`` are tools and words of names that take a command
     line, which is judged by ``commands``, behind ``wrappers``, past ``options`` that take a value; ``codes`` are words
     of names that take program text, ``drives`` what in it operates a user interface, ``checks`` words in what runs
-    that make it a check. ``inputs`` to ``queries`` are names of arguments, the first first. ``labels`` lists, per tool
-    name or ``*`` for all, top-level arguments that only describe the call to people; ``volatile`` regular expressions
-    that are masked in results.
+    that make it a check. ``inputs`` to ``queries`` are names of arguments, the first first, but for ``besides``: last
+    words of names of what a shell tool takes beside its command line. ``labels`` lists, per tool name or ``*`` for all,
+    top-level arguments that only describe the call to people; ``volatile`` regular expressions that are masked in
+    results.
 
     Raises ValueError, naming the key, for a regular expression that is none or would mask everything, and for a
     command that could never match.
@@ -80,6 +81,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     checks: tuple[str, ...] = _default("checks")
     drives: tuple[str, ...] = _default("drives")
     inputs: tuple[str, ...] = _default("inputs")
+    besides: tuple[str, ...] = _default("besides")
     paths: tuple[str, ...] = _default("paths")
     objects: tuple[str, ...] = _default("objects")
     starts: tuple[str, ...] = _default("starts")
@@ -128,13 +130,14 @@ def _check_pattern(key: str, pattern: str) -> None:
 class _Reader:
     """What is made of one catalogue to read calls by, once."""
 
-    __slots__ = ("_arguments", "_codes", "_lines", "_shell_words", "_shells", "_tools", "kind", "masks")
+    __slots__ = ("_arguments", "_besides", "_codes", "_lines", "_shell_words", "_shells", "_tools", "kind", "masks")
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._shells = frozenset(tools.shells)
         self._shell_words = self._shells - tools.words.keys()  # not `run`, which runs tests and experiments too
         self._codes = frozenset(tools.codes)
+        self._besides = frozenset(tools.besides)
         self._lines = CommandLines(
             commands=tools.commands,
             wrappers=tools.wrappers,
@@ -206,16 +209,18 @@ class _Reader:
 
     def _commanded(self, name: str, arguments: Any) -> Use:
         """Return the use of a tool that takes a command line: what the line says, and without one a wait."""
+        arguments = wrapped(arguments)
         line = command_of(arguments)[:READ_CHARS]
         if isinstance(arguments, dict):
             if not line:
                 action = self._action(arguments)
                 if action:
                     return Use(action, name, executes=True, changes=action == "edit")
-                given = self._arguments.first("inputs", arguments)
-                line = given[:READ_CHARS] if isinstance(given, str) else ""
+                line = self._given(arguments)[:READ_CHARS]
             elif "code" in arguments and not arguments.keys() & {"command", "cmd"}:
                 return self._coded(name, arguments)
+        elif isinstance(arguments, list):
+            line = likely_command(arguments, self._besides)[:READ_CHARS]
         fence = _FENCE.search(line) if "```" in line else None
         if fence and fence[1].lower() not in _FENCED_SHELLS:
             return Use("run", fence[1].lower(), executes=True, changes=changes_by_code(fence[2]))
@@ -223,6 +228,17 @@ class _Reader:
         if not line.strip():
             return Use("run" if arguments is None else "poll", name, executes=True)
         return self._lines.use(line)
+
+    def _given(self, arguments: dict[str, Any]) -> str:
+        """Return the command line of a shell tool that does not call it a command.
+
+        Where a usual name has nothing to say the agent looks at what the terminal shows; where there is no usual name
+        the command goes by another, and is no look.
+        """
+        given = self._arguments.first("inputs", arguments)
+        if isinstance(given, str) and (not given or arguments.keys().isdisjoint(PROGRAMS)):
+            return given
+        return "" if names_command(arguments) else likely_command(arguments, self._besides)
 
     def _coded(self, name: str, arguments: Any) -> Use:
         code = command_of(arguments)[:READ_CHARS]

@@ -151,7 +151,7 @@ def _kind(finding: Finding) -> str:
 
 def _recoveries(state: SessionState, call: Call, limits: Limits) -> list[Alert]:
     """Let go of loops not seen for a quiet stretch; those that were warned about are reported as recovered once."""
-    quiet = [loop for loop in state.loops if call.seq - loop.last_seq > limits.decision.rearm_after]
+    quiet = [loop for loop in state.loops if call.seq - loop.last_seq >= limits.decision.rearm_after]
     gone = [loop for loop in quiet if loop.level != DISMISSED]  # what a person said of a loop stays said
     alerts = []
     for loop in gone:

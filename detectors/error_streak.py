@@ -2,9 +2,9 @@
 
 Failures count per program, clustered by code or masked message, so that A, B, C, A in one area is one pattern. A call
 that shows movement adds a half (CycleDetector's halved counting): changed arguments, a kind of failure not seen in the
-streak, or another kind than the last after an accepted edit. Where most kinds are new, evidence is weak: from error to
-error is how builds are mended. The same call with the same failure, and tools that do not
-exist or are forbidden, have limits of their own.
+streak, and after an accepted edit also one that names other files, tests or things, or another kind than the last.
+Where most failures are new, evidence is weak: from error to error is how builds are mended. The same call with the same
+failure, and tools that do not exist or are forbidden, have limits of their own.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.failure import Failure
 from detectors.findings import Finding, level_of
+from detectors.identical import unhurried
 from detectors.limits import Limits
 from detectors.state import MAX_AREAS, MAX_FAILING_CALLS, MAX_KINDS, Area, Denied, FailingCall, SessionState
 
@@ -124,7 +125,7 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
             what=f"the same call failing the same way {seen.count} times, no accepted edit between",
             calls=(call.text,),
             failure=failure,
-            weak=failure.from_text,
+            weak=failure.from_text or (call.polls and unhurried(call, seen.mark.at_ms, seen.count, limits)),
         )
 
 
@@ -133,25 +134,26 @@ def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> 
     if failure.failing is not None and area.failing is not None and failure.failing < area.failing:
         area.count, area.again, area.mark = 0.0, 0.0, call.mark
         area.kinds.clear()
+        area.abouts.clear()
     if failure.failing is not None:
         area.failing = failure.failing if area.failing is None else min(area.failing, failure.failing)
     kind = failure.kind or 0
-    weight = 0.5 if area.count and _moved(area, call, kind) else 1.0
+    new = kind not in area.kinds or (area.edited and failure.about not in area.abouts)
+    weight = 0.5 if area.count and (new or _moved(area, call, kind)) else 1.0
     area.count += weight
-    area.again += weight if kind in area.kinds else 0.0
+    area.again += 0.0 if new else weight
     area.edited = False
     area.actions = [*[seen for seen in area.actions if seen != call.action][1 - MAX_KINDS :], call.action]
     area.kinds = [*[seen for seen in area.kinds if seen != kind][1 - MAX_KINDS :], kind]
+    area.abouts = [*[seen for seen in area.abouts if seen != failure.about][1 - MAX_KINDS :], failure.about]
     level = level_of(area.count, limits.error_streak.warn, limits.error_streak.terminate)
     if level:
         yield _area_finding(area, call, failure, level, limits)
 
 
 def _moved(area: Area, call: Call, kind: int) -> bool:
-    """Tell whether the agent moved: another call, a failure not seen in this streak, or another one after an edit."""
-    if call.action != area.actions[-1] or kind not in area.kinds:
-        return True
-    return area.edited and kind != area.kinds[-1]
+    """Tell whether the agent moved: another call, or a failure of another kind than the last after an edit."""
+    return call.action != area.actions[-1] or (area.edited and kind != area.kinds[-1])
 
 
 def _area_finding(

@@ -88,6 +88,16 @@ class Call(msgspec.Struct, array_like=True):
         return self.kind == "poll"
 
     @property
+    def met_outage(self) -> bool:
+        """The call met something that passes by itself."""
+        return self.outage or (self.failure is not None and self.failure.transient)
+
+    @property
+    def waits(self) -> bool:
+        """The call waits for something: it polls, its answer says so, or it met an outage."""
+        return self.polls or self.pending or self.met_outage
+
+    @property
     def operates(self) -> bool:
         """The call presses, types or chooses in an interface: what is done again does the same, unlike scrolling."""
         return self.kind == "interact" and not self.scrolls

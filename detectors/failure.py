@@ -11,7 +11,7 @@ import msgspec
 
 from detectors.canonical import digest
 from detectors.excerpt import cut
-from detectors.masks import bounded, mask_failure
+from detectors.masks import bounded, mask_failure, mask_result
 from detectors.use import Use
 from detectors.verdict import action_failure, reads_as_failure
 from schemas.events import ToolCall
@@ -62,8 +62,10 @@ _DENIED = re.compile(
     r"|\bnot (?:allowed|permitted) by (?:policy|the user)"
 )
 _UNKNOWN_TOOL = re.compile(
-    r"(?i)^\W*(?:error\W+)?(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
-    r"|^\W*(?:error\W+)?(?:tool|function) \S{1,80} (?:is )?(?:not found|does not exist|not available|unknown)"
+    r"(?i)^\W*(?:error\W+)?(?:(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
+    r"|(?:tool|(?:tool|function) \S{1,80}) (?:is )?(?:not (?:found|defined|available)|does not exist|unknown)\b"
+    r"|[\w.:/'\"`-]{1,80} is not a (?:valid|known) (?:tool|function)\b"
+    r"|(?:mcp error )?-32601\b\W{0,3}method not found\b)"
 )
 _FAILING_COUNT = re.compile(
     r"(?i)\b(\d{1,6}) (?:of \d{1,6} )?(?:previous )?(?:tests? )?(?:failed|failures?|failing|errors?)\b"
@@ -73,14 +75,18 @@ _FAILING_LINE = re.compile(
     r"(?m)^\s{0,8}(?:--- FAIL\b|FAILED\b|FAIL\b|not ok\b"
     r"|\S{1,200}[:(]\d+[:,)](?:\d+[:)]?)?:? (?:error|[EFWC]\d{3,4})\b)"
 )
+_THINGS = re.compile(  # files, tests, and codes of rules and compilers
+    r"""(?x) [\w./\\-]{1,200}\.[a-z]{1,5}\b(?:::[\w:\[\]-]{1,200})? | \b[A-Z]{1,4}\d{2,5}\b"""
+)
+_QUOTED = re.compile(r"""['"`\u2018\u201c]([^'"`\u2019\u201d\n]{1,80})['"`\u2019\u201d]""")
 
 
 class Failure(msgspec.Struct, array_like=True, frozen=True):
     """How one call failed.
 
-    ``kind`` is a digest of code or template, None when the message says too little. ``from_text`` marks weaker
-    evidence. ``failing`` is the number of failing checks where the message gives one. The template is cut
-    short, since the state keeps it.
+    ``kind`` is a digest of code or template, None when the message says too little; ``about`` is one of what it names
+    and the template has not: files, tests, what is quoted. ``from_text`` marks weaker evidence. ``failing`` is the
+    number of failing checks where the message gives one. The template is cut short, since the state keeps it.
     """
 
     kind: int | None
@@ -90,6 +96,7 @@ class Failure(msgspec.Struct, array_like=True, frozen=True):
     denied: bool = False
     unknown_tool: bool = False
     failing: int | None = None
+    about: int = 0
 
 
 def read_failure(call: ToolCall, use: Use, result: str, answer: str) -> Failure | None:
@@ -120,6 +127,7 @@ def read_failure(call: ToolCall, use: Use, result: str, answer: str) -> Failure 
         denied=call.status == "denied" or (flagged and _DENIED.search(message[:_HEAD_CHARS]) is not None),
         unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
         failing=_failing(message),
+        about=_about(message),
     )
 
 
@@ -141,17 +149,27 @@ def _is_transient(code: str | int | None, kind: str | None, message: str) -> boo
 
 def _template(message: str, arguments: Any) -> str:
     """Return the masked template of the line that tells what failed."""
+    return mask_failure(_telling(message), arguments)
+
+
+def _about(message: str) -> int:
+    """Return a digest of what the failure names: an error that moves on from file to file is another one each time."""
+    ends = mask_result(f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}")
+    return digest("about", *sorted({*_THINGS.findall(ends), *_QUOTED.findall(_telling(message))}))
+
+
+def _telling(message: str) -> str:
+    """Return the line that tells what failed, empty when there is none."""
     raw = bounded(message).splitlines()
     lines = [line.strip()[:_LINE_CHARS] for line in raw if line.strip()]
     if not lines:
         return ""
     if said := _SAID.search(message[:_TAIL_CHARS]):
-        return mask_failure((said.group(1) or said.group(2))[:_LINE_CHARS], arguments)
+        return (said.group(1) or said.group(2))[:_LINE_CHARS]
     exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)]
     if "Traceback (most recent call last)" in message and not exceptions:
         exceptions = [line[:_LINE_CHARS] for line in raw if _RAISED.match(line)]
-    telling = exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(line)), lines[0])
-    return mask_failure(telling, arguments)
+    return exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(line)), lines[0])
 
 
 def _failing(message: str) -> int | None:

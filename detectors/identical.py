@@ -23,6 +23,7 @@ ABOUT = About(
     cleared_by="another call or another result; for a majority an accepted edit",
 )
 
+_GREEN_FACTOR = 3  # of the terminate limit for a check that passes: whoever has mended a flaky one runs it often
 _SCROLL_FACTOR = 2  # of the limits for scrolling, paging and single keys, which are there to be repeated
 _LOOKING_ROUND = 3  # different calls between equal ones
 _ACTIONS_ONLY = {
@@ -50,19 +51,23 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         state.said = streak
     else:
         state.streak = streak
-    factor = limits.decision.poller_factor if waits(state, call, limits) else 1
+    waiting = waits(state, call, limits)
+    factor = limits.decision.poller_factor if waiting else 1
     if not call.recorded:
         state.moving = state.page = Streak()
         limit = f"identical.unrecorded_{_unrecorded(call)}warn"
-        warn = limits.value(limit) * (1 if call.polls and not call.executes else factor)
+        warn = limits.value(limit) * (1 if call.met_outage or (call.polls and not call.executes) else factor)
         if streak.count >= warn:
             yield _finding(call, streak.count, limit, warn, streak.mark)
         return
     factor = max(factor, _SCROLL_FACTOR) if call.scrolls else factor
     warn, terminate = limits.identical.warn * factor, limits.identical.terminate * factor
+    if call.kind == "check" and call.program != call.tool and call.failure is None:
+        terminate *= _GREEN_FACTOR
     if level := level_of(streak.count, warn, terminate):
         value = terminate if level == "terminate" else warn
-        yield _finding(call, streak.count, f"identical.{level}", value, streak.mark)
+        weak = waiting and unhurried(call, streak.mark.at_ms, streak.count, limits)
+        yield _finding(call, streak.count, f"identical.{level}", value, streak.mark, weak=weak)
     elif not call.talks:
         yield from _majority(state, call, limits)
         yield from _moving(state, call, limits)
@@ -70,12 +75,17 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
 
 
 def waits(state: SessionState, call: Call, limits: Limits) -> bool:
-    """Tell whether the call waits for something: it polls, its answer says so, or it repeats after a long pause."""
-    if call.polls or call.pending:
+    """Tell whether the call waits for something, or repeats after a long pause."""
+    if call.waits:
         return True
     before = state.recent[-2] if len(state.recent) > 1 else call
     patient = call.mark.at_ms - before.mark.at_ms >= limits.identical.patient_s * 1_000
     return patient and before.action == call.action and not call.edits
+
+
+def unhurried(call: Call, since_ms: int, times: int, limits: Limits) -> bool:
+    """Tell whether what waits has let enough time pass between so many looks: it does not spin."""
+    return call.mark.at_ms - since_ms >= limits.identical.unhurried_s * 1_000 * (times - 1)
 
 
 def _unrecorded(call: Call) -> str:
@@ -124,7 +134,7 @@ def observe_batch(state: SessionState, call: Call, limits: Limits) -> Iterator[F
 def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
     """Judge how many of the latest calls equal this one, since one foreign call between blinds a streak."""
     window = state.recent[-limits.identical.window :]
-    if waits(state, call, limits) or any(seen.polls or seen.pending for seen in window):
+    if waits(state, call, limits) or any(seen.waits for seen in window):
         return  # waiting and looking in turn is polling, whatever the look is called
     equal = [seen for seen in window if seen.key == call.key and not seen.settled]
     if equal and _all_new_between(window[window.index(equal[0]) :], call):
@@ -154,7 +164,7 @@ def settle_runs(state: SessionState, call: Call) -> None:
             seen.settled = seen.settled or seen.action != call.action
 
 
-def _finding(call: Call, count: int, limit: str, value: float, mark: Mark) -> Finding:
+def _finding(call: Call, count: int, limit: str, value: float, mark: Mark, *, weak: bool = False) -> Finding:
     """Return the finding for a limit that was reached; ``mark`` is of the loop's first call."""
     if limit.startswith("identical.window"):
         what = (
@@ -182,8 +192,5 @@ def _finding(call: Call, count: int, limit: str, value: float, mark: Mark) -> Fi
         what=what,
         calls=(call.text,),
         failure=call.failure,
-        weak=call.outage
-        or call.kind == "interact"
-        or limit in _ACTIONS_ONLY
-        or (call.failure is not None and call.failure.transient),
+        weak=weak or call.met_outage or call.kind == "interact" or limit in _ACTIONS_ONLY,
     )

@@ -6,7 +6,7 @@ limits is immutable and remembers which layer set each value, so that an alert c
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
@@ -69,7 +69,8 @@ class IdenticalLimits(_Section, frozen=True, kw_only=True):
     window_terminate: Annotated[int, Meta(ge=1, le=MAX_WINDOW_CALLS)] = 7
     batch_warn: Positive = 12
     page_warn: Positive = 6
-    patient_s: Annotated[float, Meta(gt=0)] = 120.0  # between equal calls; whoever waits so long is polling
+    unhurried_s: Annotated[float, Meta(gt=0)] = 10.0  # between polls, on the average; these never terminate
+    patient_s: Annotated[float, Meta(gt=0)] = 60.0  # between equal calls; whoever waits so long is polling
 
 
 class RevisitsLimits(_Section, frozen=True, kw_only=True):
@@ -324,11 +325,38 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
             try:
                 msgspec.convert(merged, Limits)
             except (msgspec.ValidationError, ValueError) as error:
-                raise InvalidLimits(f"{layer}: {key}: {error}") from None
+                raise InvalidLimits(f"{layer}: {key}: {_told(error, key, value)}") from None
     limits = msgspec.convert({**merged, "layers": names}, Limits)
     _check_pairs(limits)
     _check_names(limits)
     return limits
+
+
+def _told(error: Exception, key: str, value: Any) -> str:
+    """Say what is wrong with a value; where only some values are allowed, also which, and under which key it is."""
+    text = str(error)
+    if not text.startswith("Invalid enum value"):
+        return text
+    allowed = _allowed(key)
+    if isinstance(value, Mapping):
+        wrong = next((name for name, given in value.items() if given not in allowed), "...")
+        text = text.replace("[...]", f"[{wrong!r}]")
+    return f"{text}; allowed are {', '.join(map(repr, allowed))}"
+
+
+def _allowed(key: str) -> list[Any]:
+    """Return the values that the limit of this dotted name, or each value in it, may have."""
+    kind: Any = Limits
+    for part in key.split("."):
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            kind = next(field.type for field in msgspec.structs.fields(kind) if field.name == part)
+    return _literals(kind)
+
+
+def _literals(kind: Any) -> list[Any]:
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [value for part in get_args(kind) for value in _literals(part)]
 
 
 def _check_pairs(limits: Limits) -> None:

@@ -7,6 +7,7 @@ the clock or remember anything elsewhere.
 import re
 from collections import deque
 from collections.abc import Iterable
+from datetime import datetime
 from itertools import chain
 from typing import TypeVar, get_args
 
@@ -93,7 +94,7 @@ def observe(state: SessionState, event: SessionInput, limits: Limits) -> list[Al
     the id of an earlier one) is counted as a duplicate, one much older than what was applied as late; neither changes
     anything else. `SessionState()` is the state of a session not seen before.
     """
-    at_ms = int(event.occurred_at.timestamp() * 1_000)
+    at_ms = _ms(event.occurred_at)
     if _is_repeat(state, event, at_ms):
         state.duplicates += 1
         return []
@@ -171,13 +172,21 @@ def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) ->
     if event.action in {"resume", "reset"}:
         _clear(state, at_ms, limits, Clear.LOOPS)
     elif event.action == "mode":
-        state.mode = event.mode or ""
+        state.mode, state.mode_until_ms = event.mode or "", _expiry(event)
     elif event.action == "force":
-        state.mode = "implement"
+        state.mode, state.mode_until_ms = "implement", _expiry(event)
     elif event.action == "ended":
         state.ended = True
     elif event.action == "false_alarm" and event.answers:
         dismiss(state, event.answers)
+
+
+def _expiry(event: Control) -> int | None:
+    return None if event.expires_at is None else _ms(event.expires_at)
+
+
+def _ms(instant: datetime) -> int:
+    return int(instant.timestamp() * 1_000)
 
 
 def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> None:

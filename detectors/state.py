@@ -81,8 +81,9 @@ class Cycle(msgspec.Struct, array_like=True):
 class Area(msgspec.Struct, array_like=True):
     """Failures in a row of one program.
 
-    ``again`` is how much of the count came from kinds of failure that had been seen; ``failing`` is the smallest number
-    of failing checks seen in it; ``edited`` tells of an accepted edit since the last one.
+    ``again`` is how much of the count came from failures that had been seen; ``kinds`` are their templates and
+    ``abouts`` what they named; ``failing`` is the smallest number of failing checks seen in it; ``edited`` tells of an
+    accepted edit since the last one.
     """
 
     area: int
@@ -93,6 +94,7 @@ class Area(msgspec.Struct, array_like=True):
     failing: int | None = None
     edited: bool = False
     mark: Mark = Mark()
+    abouts: list[int] = msgspec.field(default_factory=list)
 
 
 class FailingCall(msgspec.Struct, array_like=True):
@@ -220,6 +222,7 @@ class SessionState(msgspec.Struct, array_like=True):
     priced: bool = False
     ended: bool = False
     mode: str = ""
+    mode_until_ms: int | None = None
     agent: Agent | None = None
     task: Task | None = None
     seen: list[int] = msgspec.field(default_factory=list)

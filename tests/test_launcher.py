@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -96,6 +97,20 @@ def test_runs_when_nothing_shadows(command: list[str | Path], tmp_path: Path) ->
     """The command and `python -m traction` both run, from any directory."""
     done = launch(*command, "--version", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "traction, version 0.1.0\n", "")
+
+
+def test_ctrl_c_during_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever interrupts before the command line is there sees no traceback either."""
+
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(traction, "faults", list)
+    monkeypatch.setitem(sys.modules, "streams.cli", Interrupted("streams.cli"))
+    with pytest.raises(SystemExit) as ended:
+        traction.main()
+    assert ended.value.code == 130
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -98,4 +98,5 @@ def _document(recording: Recording) -> Detected:
 
 
 def _format_of(value: object) -> Format | None:
-    return next((known for known in FORMATS if known.recognise(value)), None)
+    bare = neutral if neutral.may_be(value) else None
+    return next((known for known in FORMATS if known.recognise(value)), bare)

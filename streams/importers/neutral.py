@@ -13,6 +13,7 @@ An empty result with `error` null is one that was not recorded where the session
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -22,7 +23,7 @@ from schemas.common import Amount, Count
 from streams.importers.build import Builder, Call, Session
 from streams.importers.files import CannotRead
 from streams.importers.mend import CUT, NotJson, parse
-from streams.importers.shape import as_dict, as_time
+from streams.importers.shape import MILLISECONDS_FROM, as_dict, as_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +99,12 @@ def recognise(value: object) -> bool:
     return "session_id" in line and (is_call or ("tool" not in line and line.get("kind") in KINDS))
 
 
+def may_be(value: object) -> bool:
+    """Tell whether a line has what is always there, and so is one of this form if it is of no other."""
+    line = as_dict(value)
+    return isinstance(line.get("session_id"), str) and isinstance(line.get("tool"), str)
+
+
 def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
     """Read the sessions of a file, each when its last line has been read.
 
@@ -150,11 +157,18 @@ def _line(recording: Recording, number: int, value: object) -> Line | None:
         return None
     if line.kind == "tool_call" and line.tool is None:
         recording.fault(number, "not a line of the neutral form: field `tool` is missing")
-    elif line.ts is not None and as_time(line.ts) is None:
+    elif isinstance(line.ts, float) and line.ts >= MILLISECONDS_FROM:
+        recording.fault(number, "not a line of the neutral form: `ts` is in milliseconds (write seconds since 1970)")
+    elif line.ts is not None and _time(line.ts) is None:
         recording.fault(number, "not a line of the neutral form: `ts` is no time (write 2026-01-31T12:00:00Z)")
     else:
         return line
     return None
+
+
+def _time(ts: str | float | None) -> datetime | None:
+    """Read a time; unlike in the formats of others, where 0 stands for none, it is one here."""
+    return datetime.fromtimestamp(0, UTC) if ts == 0 else as_time(ts)
 
 
 def _session(recording: Recording, name: str, opened: _Open) -> Session:
@@ -162,7 +176,7 @@ def _session(recording: Recording, name: str, opened: _Open) -> Session:
     lines = [line for _, _, line in sorted(opened.entries, key=lambda entry: entry[:2])]
     tells_success = any(line.error is False for line in lines)
     for line in lines:
-        at = as_time(line.ts)
+        at = _time(line.ts)
         if line.kind == "tool_call":
             builder.call(_call(line, tells_success=tells_success)).at = at
         else:

@@ -17,10 +17,10 @@ from streams.importers.mend import CUT, NotJson, parse
 MAX_EPOCH_S = 253_402_300_799.0
 """Last second of the year 9999, the latest time that a datetime can hold."""
 
-_PICTURES = ("image", "input_image", "image_url", "document")
+MILLISECONDS_FROM = 1e11
+"""A number of seconds from here on would be in the year 5138 or later: it is milliseconds."""
 
-_MILLISECONDS_FROM = 1e11
-"""A number of seconds above this would be in the year 5138: it is milliseconds."""
+_PICTURES = ("image", "input_image", "image_url", "document")
 
 
 def as_dict(value: object) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def as_time(value: object) -> datetime | None:
     seconds = as_amount(value)
     if not seconds:
         return None
-    seconds = seconds / 1000 if seconds > _MILLISECONDS_FROM else seconds
+    seconds = seconds / 1000 if seconds >= MILLISECONDS_FROM else seconds
     return datetime.fromtimestamp(seconds, UTC) if seconds < MAX_EPOCH_S else None
 
 

@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 POLL_MS = 1_000
 """How long one fetch may wait for news."""
 
+VOLATILE = "tools.volatile"
+"""The limits that only the settings file may set: a bad regular expression would stop every worker."""
+
 MAX_COMBINATIONS = 10_000
 """Merged limits that are kept; sessions that share their overrides share one."""
 
@@ -55,6 +58,13 @@ class Overrides:
         Raises:
             InvalidEvent: its limits do not exist or cannot be set so.
         """
+        if any(f"{name}.".startswith(f"{VOLATILE}.") for name in override.limits):  # before the expressions are tried
+            raise InvalidEvent(
+                "invalid_value",
+                f"{VOLATILE} cannot be set by an override, since a bad regular expression would stop the workers",
+                f"set it in the settings file, table [limits.{VOLATILE}], and send the override again without it",
+                field=f"limits.{VOLATILE}",
+            )
         try:
             limits_from([_layer(override)], self._base)
         except InvalidLimits as problem:

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.common import Agent
-from schemas.testing import control, session_event, tool_call
+from schemas.testing import at, control, session_event, tool_call
 from tests.detectors.traces import edit, found, numbered, shell, think, view, work
 
 AT_ONCE = {"analysis.exempt": 0}
@@ -123,6 +123,14 @@ def test_explore_mode_by_control_event(play):
     assert analysis(play([explore, *calls[:30], control(30, "force"), *calls[30:]], AT_ONCE))[0] == ("notice", 30)
     neither = control(30, "mode", event_id="m2")
     assert analysis(play([explore, *calls[:30], neither, *calls[30:]], AT_ONCE))[0] == ("notice", 30)
+
+
+@pytest.mark.parametrize(("until", "seq"), [(9.5, 10), (10, 10), (10.5, 11)])
+def test_explore_mode_until_it_expires(play, until, seq):
+    """What was allowed until some time counts from then on."""
+    calls = [view(n, f"part{n}.py", f"content {n}") for n in range(40)]
+    explore = control(0, "mode", mode="explore", event_id="m1", expires_at=at(until))
+    assert analysis(play([explore, *calls], AT_ONCE))[0] == ("notice", seq)
 
 
 def test_explore_mode_by_override_goes_before_the_control_event(play):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from detectors.catalogue import Tools
 from detectors.tools import plain_name
 from detectors.use import KINDS
+from tests.detectors.reading import json_values
 
 TOOLS = Tools()
 
@@ -266,6 +267,58 @@ def test_tools_that_execute(tool, arguments, kind, program):
     assert (use.kind, use.program) == (kind, program)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("bash", {"c": "make deploy"}),
+        ("terminal", {"cmdline": "make deploy"}),
+        ("bash", {"params": {"command": "make deploy"}}),
+        ("bash", {"params": {"keystrokes": "make deploy"}}),
+        ("bash", {"params": {"c": "make deploy", "cwd": "/srv/app/deploy"}}),
+        ("bash", {"params": {"c": "make deploy", "cwd": "/srv/app/deploy"}, "n": 3}),
+        ("bash", {"commands": [{"command": "make deploy"}]}),
+        ("bash", ["make", "deploy"]),
+        ("bash", ["bash", "-lc", "make deploy"]),
+        ("bash", {"args": ["make", "deploy"]}),
+        ("bash", {"program": "make", "args": ["deploy"]}),
+        ("bash", {"program": "make", "args": "deploy"}),
+        ("bash", {"program": "make deploy"}),
+        ("bash", {"query": "make deploy"}),
+        ("bash", {"value": "make deploy"}),
+        ("bash", {"body": "make deploy", "sessionId": "a-long-identifier", "timeout": "5"}),
+    ],
+)
+def test_a_command_line_by_another_name_is_no_poll(tool, arguments):
+    """What a shell tool was given to run is its command, whatever the tool calls it and however it wraps it."""
+    assert TOOLS.use(tool, arguments) == TOOLS.use("bash", {"command": "make deploy"})
+    assert TOOLS.use(tool, arguments).program == "make"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("bash", {}),
+        ("bash", []),
+        ("bash", {"timeout": 5}),
+        ("bash", {"timeout": "5"}),
+        ("bash", {"session_id": "x"}),
+        ("bash", {"restart": True}),
+        ("bash", {"c": ""}),
+        ("bash", {"params": {"command": ""}}),
+        ("bash", {"params": {"session_id": "x"}, "n": 3}),
+        ("bash", {"command": "", "note": "see whether it is up"}),
+        ("terminal", {"keystrokes": "", "note": "see whether it is up"}),
+        ("write_stdin", {"session_id": 3, "chars": "", "yield": "soon"}),
+        ("write_stdin", {"program": "make", "chars": ""}),
+        ("shell_exec", {"id": "main", "exec_dir": "/home/agent"}),
+        ("bash", {"commands": [{"n": 1}, 2]}),
+    ],
+)
+def test_a_shell_without_a_command_line_is_looked_at(tool, arguments):
+    """Arguments that say only which terminal it is, or how long to wait, run nothing; nor does an empty command."""
+    assert TOOLS.use(tool, arguments).kind == "poll"
+
+
 def test_program_text_that_writes_changes():
     """An edit by a program is a run that changes something."""
     assert TOOLS.use("execute_code", {"code": "open('a', 'w').write('x')"}).changes
@@ -349,6 +402,12 @@ def test_labels():
     tools = Tools(labels={"*": ("note",), "bash": ("description",)})
     assert tools.label_arguments("bash") == ("note", "description")
     assert tools.label_arguments("read") == ("note",)
+
+
+@given(json_values | st.dictionaries(st.sampled_from(["c", "params", "program", "args", "id"]), json_values))
+def test_no_arguments_make_a_shell_fail(arguments):
+    """Whatever a shell tool is given, its use has a kind."""
+    assert TOOLS.use("bash", arguments).kind in KINDS
 
 
 @given(st.text(), st.none() | st.text() | st.dictionaries(st.sampled_from(["command", "action", "code"]), st.text()))

@@ -16,12 +16,12 @@ def found(alerts):
     return [(alert.level, alert.seq) for alert in alerts]
 
 
-@pytest.mark.parametrize(("quiet", "expected"), [(20, []), (21, [("recovered", 23)])])
+@pytest.mark.parametrize(("quiet", "expected"), [(19, []), (20, [("recovered", 22)])])
 def test_recovered_comes_once_after_a_quiet_stretch(play, quiet, expected):
-    """A warned loop not seen for more than twenty calls is broken, and that is said once."""
+    """A warned loop not seen for twenty calls is broken, and that is said once."""
     events = [*[tool_call(n) for n in range(3)], *[work(10 + n) for n in range(quiet)]]
     assert found(play(events))[1:] == expected
-    assert found(play([*events, *[work(100 + n) for n in range(30)]]))[1:] == [("recovered", 23)]
+    assert found(play([*events, *[work(100 + n) for n in range(30)]]))[1:] == [("recovered", 22)]
 
 
 def test_a_terminated_loop_does_not_recover(play):

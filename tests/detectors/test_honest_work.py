@@ -55,12 +55,64 @@ def test_looking_at_what_goes_on_is_polling(play, command, answer, looks, warned
 
 @pytest.mark.parametrize(
     ("pause_s", "looks", "reached"),
-    [(119, 5, {"warn", "terminate"}), (120, 8, set()), (120, 9, {"warn"}), (120, 14, {"warn"})],
+    [(59, 5, {"warn", "terminate"}), (60, 8, set()), (60, 9, {"warn"}), (60, 19, {"warn"})],
 )
 def test_looking_with_patience_is_polling(play, pause_s, looks, reached):
-    """Whoever lets two minutes pass between two looks waits for something, whatever the answer."""
+    """Whoever lets a minute pass between two looks waits for something, whatever the answer."""
     events = [shell(n, "dig +short www.example", "192.0.2.1", occurred_at=at(n * pause_s)) for n in range(looks)]
     assert levels(play(events)) == reached
+
+
+@pytest.mark.parametrize(("pause_s", "reached"), [(9, {"warn", "terminate"}), (10, {"warn"})])
+@pytest.mark.parametrize("look", ["gh pr checks 812", "kubectl logs job/a"])
+def test_unhurried_polls_end_nobody(play, look, pause_s, reached):
+    """Whoever waits ten seconds between looks waits; faster, a poller spins."""
+    rows = [shell(n, look, "(no new output)", occurred_at=at(n * pause_s)) for n in range(40)]
+    assert levels(play(rows)) == reached
+    laps = [
+        shell(n, look if n % 2 else "sleep 5", "none yet" if n % 2 else "", occurred_at=at(n * pause_s / 2))
+        for n in range(40)
+    ]
+    assert levels(play(laps)) == reached
+
+
+@pytest.mark.parametrize(("runs", "reached"), [(14, {"warn"}), (15, {"warn", "terminate"})])
+def test_running_a_flaky_test_again_ends_nobody_soon(play, runs, reached):
+    """Five green runs are how one sees that it is mended."""
+    events = [shell(n, "pytest tests/test_net.py", f"1 passed in 0.{n}s") for n in range(runs)]
+    assert levels(play(events)) == reached
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("python app.py", "ModuleNotFoundError: No module named '{}'"),
+        ("cargo build", "error[E0425]: cannot find function `{}` in this scope"),
+        ("npx tsc --noEmit | head -1", "src/{}.ts(4,2): error TS2300: Cannot find name '{}'"),
+        ("pytest -x -q", "FAILED tests/test_{}.py::test_{} - E assert 3 == 4"),
+    ],
+)
+def test_mending_one_error_after_the_other_ends_nobody(play, command, message):
+    """What fails is another thing after each accepted edit, though it fails in the same words."""
+    events = []
+    for n in range(15):
+        name = f"{SERVICES[n % 10]}_{SERVICES[n // 10]}"
+        events += [edit(0, f"src/{name}.x", f"row {n}"), shell(0, command, message.replace("{}", name), error="red")]
+    assert "terminate" not in levels(play(numbered(events)))
+
+
+@pytest.mark.parametrize(("tries", "reached"), [(8, set()), (9, {"warn"})])
+def test_retrying_an_outage_warns_late(play, tries, reached):
+    """Three tries are common practice."""
+    events = [shell(n, "pip install harbour", "503 Service Unavailable", error=503) for n in range(tries)]
+    assert levels(play(events)) == reached
+
+
+def test_filling_in_a_form_is_no_loop(play):
+    """The page is the same after each field."""
+    page = "Page URL: http://shop.example/form\nPage Title: Application form\nThe form is shown"
+    events = [tool_call(n, "browser_type", {"ref": f"e{n}", "text": f"text {n}"}, f"typed. {page}") for n in range(12)]
+    assert play(events) == []
 
 
 @pytest.mark.parametrize(

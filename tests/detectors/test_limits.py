@@ -63,6 +63,21 @@ def test_mistakes_are_named_with_layer_and_remedy(values, told):
         limits_from([("limits.toml", values)])
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"mode": "obsrve"}, "mode: Invalid enum value 'obsrve'.*; allowed are 'observe', 'warn', 'enforce'$"),
+        ({"off": ["identicle"]}, "off: Invalid enum value 'identicle'.*; allowed are 'identical', 'alternation', "),
+        ({"tools": {"names": {"a": "read", "b": "wait"}}}, r"names\['b'\]`; allowed are .*'read'"),
+        ({"tools.names.b": "wait"}, "tools.names.b: .*; allowed are .*'read'"),
+    ],
+)
+def test_a_word_that_is_not_allowed_is_told_with_those_that_are(values, told):
+    """Nobody has to look up what could be written, or search for the key."""
+    with pytest.raises(InvalidLimits, match=told):
+        limits_from([("file", values)])
+
+
 def test_tools_can_be_declared():
     """Users name their own tools, words and commands, labels and what is volatile in results."""
     limits = limits_from(

@@ -75,6 +75,21 @@ def test_other_json_is_no_recording(content, lines):
     assert "no known format" in found.reason
 
 
+@pytest.mark.parametrize("more", [{}, {"result": "r"}])
+def test_what_is_always_there_makes_a_line_neutral(more, lines, read_all):
+    """A session and a tool are enough, as the docs say."""
+    (session,) = read_all(lines({"session_id": "s", "tool": "t", **more}))
+    assert (session.format, session.calls) == ("neutral", 1)
+
+
+def test_a_bare_neutral_line_yields_to_other_formats(lines, read_all):
+    """A message with fields of the platform that wrote it stays a message."""
+    message = {"session_id": "s", "tool": "t", "role": "user", "content": "look"}
+    answer = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "ls", "arguments": "{}"}}]}
+    (session,) = read_all(lines(message, answer))
+    assert session.format == "openai-messages"
+
+
 def test_a_document_broken_in_the_middle_is_told_by_its_line(data, lines):
     """A document that ends too early is an error with the line, in a directory as well."""
     content = (data / "swe_agent.traj").read_bytes()

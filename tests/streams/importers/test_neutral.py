@@ -70,6 +70,21 @@ def test_missing_times_take_their_neighbours(lines, read_all):
     assert session.timed
 
 
+def test_the_first_second_is_a_time(lines, read_all):
+    """Clocks of simulations begin at 0."""
+    (session,) = read_all(lines(call("a", 0, ts=0), call("a", 1, ts=1.5)))
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    assert [event.occurred_at for event in session.events] == [start, start + timedelta(seconds=1.5)]
+    assert session.timed
+
+
+def test_milliseconds_are_refused(lines, found_in):
+    """A number that is too great for seconds is told with the remedy."""
+    found = found_in(lines(call("a", 0, ts=1767225600), call("a", 1, ts=1767225600000), call("a", 2, ts=10**11)))
+    assert [fault.line for fault in found.unreadable] == [2, 3]
+    assert "`ts` is in milliseconds (write seconds since 1970)" in found.unreadable[0].reason
+
+
 def test_lines_that_do_not_keep_to_the_form_are_named(lines, found_in):
     """Each faulty line is an error with number, field and reason; the good ones count."""
     found = found_in(

@@ -92,6 +92,17 @@ def test_limits_that_cannot_be_used(limits: dict[str, int]) -> None:
     assert warn(overrides) == 3
 
 
+@pytest.mark.parametrize("limits", [{"tools.volatile": "x+"}, {"tools.volatile.play": "x+"}])
+def test_regular_expressions_are_refused(limits: dict[str, Any]) -> None:
+    """A record must not be able to freeze the workers; its author is told where such a limit is set."""
+    overrides = Overrides(Limits())
+    with pytest.raises(InvalidEvent, match=r"tools\.volatile cannot be set by an override") as refused:
+        overrides.put(override("session:s", limits=limits))
+    assert (refused.value.reason, refused.value.field) == ("invalid_value", "limits.tools.volatile")
+    assert "settings file" in str(refused.value)
+    overrides.put(override("session:s", limits={"tools.names.volatile": "read"}))
+
+
 def test_overrides_that_do_not_fit_together(caplog: pytest.LogCaptureFixture) -> None:
     """Where one that is fine alone does not fit those before it, it is left out, which is told once."""
     overrides = Overrides(Limits())
