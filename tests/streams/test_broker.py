@@ -211,6 +211,8 @@ async def test_data_survives_a_restart(run: Callable[..., Command], tmp_path: Pa
     command = run(*arguments)
     assert await consume(command.bootstrap, "first") == b"1"
     await produce(command.bootstrap, "second", b"2")
+    # A commit is answered before it is marked in the partitions, and a lone broker that comes back drops such marks.
+    assert await consume(command.bootstrap, "second") == b"2"
     command.process.kill()
     command.process.wait()
     command = run(*arguments)
