@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from detectors.canonical import canonical_arguments, digest
+from schemas.values import MAX_DEPTH
 
 _MAX_CHARS = 65_536
 _NAME_CHARS = 300
@@ -60,22 +61,24 @@ def _suffix(name: str) -> str:
     return found.group(1).lower() if found else ""
 
 
-def _suffix_within(value: Any) -> str:
-    """Return the suffix of the first file that the arguments name, at whatever depth."""
+def _suffix_within(value: Any, depth: int = MAX_DEPTH) -> str:
+    """Return the suffix of the first file that the arguments name."""
     if isinstance(value, str):
         suffix = _suffix(value)
         return suffix if suffix in _LANGUAGES else ""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next(filter(None, map(_suffix_within, inner)), "")
+    return next(filter(None, (_suffix_within(item, depth - 1) for item in inner)), "") if depth else ""
 
 
-def _bare(value: Any, comment: re.Pattern[str]) -> Any:
-    """Return a JSON value whose texts have lost comments and blanks, and whose empty parts are gone."""
+def _bare(value: Any, comment: re.Pattern[str], depth: int = MAX_DEPTH) -> Any:
+    """Return a JSON value whose texts have lost comments and blanks, without empty parts and what lies too deep."""
     if isinstance(value, str):
         code = comment.sub(lambda found: found.group(1) or "", value[:_MAX_CHARS])
         return _BLANK.sub("", code) + value[_MAX_CHARS:]
+    if isinstance(value, dict | list | tuple) and depth == 0:
+        return "..."
     if isinstance(value, list | tuple):
-        return [_bare(item, comment) for item in value]
+        return [_bare(item, comment, depth - 1) for item in value]
     if isinstance(value, dict):
-        return {key: bare for key, item in value.items() if (bare := _bare(item, comment)) not in ([], {})}
+        return {key: bare for key, item in value.items() if (bare := _bare(item, comment, depth - 1)) not in ([], {})}
     return value

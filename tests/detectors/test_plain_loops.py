@@ -79,11 +79,12 @@ def test_a_detector_may_be_kept_from_terminating(play):
 
 
 @pytest.mark.parametrize("depth", [60, 300, 900])
-def test_arguments_nested_however_deep_are_read(depth):
+@pytest.mark.parametrize("tool", ["nest", "write_file", "Read", "grep", "todo_write"])
+def test_arguments_nested_however_deep_are_read(depth, tool):
     """What lies too deep is left out of the comparison, and nothing fails."""
     value: object = "x"
     for _ in range(depth):
         value = [value]
     state = SessionState()
-    alerts = [observe(state, tool_call(n, "nest", {"value": value}, "done"), Limits()) for n in range(3)]
+    alerts = [observe(state, tool_call(n, tool, {"value": value, "path": value}, "done"), Limits()) for n in range(3)]
     assert [[alert.detector for alert in each] for each in alerts] == [[], [], ["identical"]]
