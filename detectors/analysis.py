@@ -71,9 +71,8 @@ def _finding(call: Call, looks: int, level: Level, limit: tuple[str, int], first
 
 def explores(state: SessionState, limits: Limits) -> bool:
     """Tell whether the session was told to explore: then looking is the work."""
-    if limits.session_mode or state.mode_until_ms is None or state.call_ms < state.mode_until_ms:
-        return (limits.session_mode or state.mode) == "explore"
-    return False
+    expired = state.mode_until_ms is not None and state.call_ms >= state.mode_until_ms
+    return (limits.session_mode or ("" if expired else state.mode)) == "explore"
 
 
 def _threshold(state: SessionState, limits: Limits) -> tuple[str, int]:

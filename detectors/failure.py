@@ -5,7 +5,6 @@ failure's kind is its error code or the masked template of its message, so that 
 """
 
 import re
-from typing import Any
 
 import msgspec
 
@@ -111,7 +110,8 @@ def read_failure(call: ToolCall, use: Use, result: str, answer: str) -> Failure 
     if use.kind == "interact":
         message = action_failure(message) or message
     code = None if call.error is None else call.error.code
-    template = _template(message, call.arguments) or (call.error.type or "" if call.error else "")
+    telling = _telling(message)
+    template = mask_failure(telling, call.arguments) or (call.error.type or "" if call.error else "")
     kind = digest("code", code, template) if code is not None and _speaks(template) else None
     if kind is None and _speaks(template):
         kind = digest("template", template)
@@ -127,7 +127,7 @@ def read_failure(call: ToolCall, use: Use, result: str, answer: str) -> Failure 
         denied=call.status == "denied" or (flagged and _DENIED.search(message[:_HEAD_CHARS]) is not None),
         unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
         failing=_failing(message),
-        about=_about(message),
+        about=_about(message, telling),
     )
 
 
@@ -147,15 +147,10 @@ def _is_transient(code: str | int | None, kind: str | None, message: str) -> boo
     return _TRANSIENT.search(head) is not None and _OF_A_CHECK.search(head) is None
 
 
-def _template(message: str, arguments: Any) -> str:
-    """Return the masked template of the line that tells what failed."""
-    return mask_failure(_telling(message), arguments)
-
-
-def _about(message: str) -> int:
+def _about(message: str, telling: str) -> int:
     """Return a digest of what the failure names: an error that moves on from file to file is another one each time."""
     ends = mask_result(f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}")
-    return digest("about", *sorted({*_THINGS.findall(ends), *_QUOTED.findall(_telling(message))}))
+    return digest("about", *sorted({*_THINGS.findall(ends), *_QUOTED.findall(telling)}))
 
 
 def _telling(message: str) -> str:

@@ -14,7 +14,7 @@ from streams import backtest as scoring
 from streams.backtest.plot import bar_lines, svg
 from streams.backtest.words import change_lines, detector_lines, entry_lines, source_lines, total_lines
 from streams.cli.options import FILE
-from streams.cli.recordings import EXIT_UNREADABLE, Reader, read_limits
+from streams.cli.recordings import EXIT_UNREADABLE, Reader, limits_option, paths_argument, read_limits
 from streams.config import Config
 from streams.timeline import counted, plain
 
@@ -104,17 +104,11 @@ Exit codes: 0 scored; 1 something could not be read, a labelled session is not a
 docs/recordings.md says more of recordings and labels.
 """,
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@paths_argument
 @click.option("--labels", "labels_file", required=True, type=FILE, metavar="FILE", help="What a person said of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything, and nothing else.")
 @click.option("--unlabelled", is_flag=True, help="List the sessions without a label that are warned, too.")
-@click.option(
-    "--limits",
-    "limits_file",
-    type=FILE,
-    metavar="FILE.toml",
-    help="Take the detectors' limits from the table [limits] of this file.",
-)
+@limits_option
 @click.option(
     "--against",
     "other_file",

@@ -8,19 +8,20 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from detectors import InvalidLimits, Limits, limits_from
 from streams.cli import COMMANDS
+from streams.cli.options import FILE
 from streams.config import Config, load
 from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
 from streams.timeline import counted, damaged_line, plain, unreadable_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 EXIT_UNREADABLE = 1
 
@@ -32,6 +33,18 @@ FORMATS = """\
 
 PAGE = "docs/recordings.md"
 """The page that says what the formats are."""
+
+paths_argument = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+"""The recordings that a command reads, as its argument `paths`."""
+
+limits_option = click.option(
+    "--limits",
+    "limits_file",
+    type=FILE,
+    metavar="FILE.toml",
+    help="Take the detectors' limits from the table [limits] of this file.",
+)
+"""The limits that a command plays them under, as its argument `limits_file`, for `read_limits`."""
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.2

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from streams.cli.options import FILE, Number, kafka_options
-from streams.cli.recordings import EXIT_UNREADABLE, FORMATS, PAGE, Reader, read_limits
+from streams.cli.options import Number, kafka_options
+from streams.cli.recordings import EXIT_UNREADABLE, FORMATS, PAGE, Reader, limits_option, paths_argument, read_limits
 from streams.kafka import KafkaSettings, KafkaUnavailable
 from streams.publish import Published, publish
 from streams.replay import Totals, Verdict, play, row
@@ -20,6 +19,8 @@ from streams.timeline import counted, plain, session_lines, summary_lines
 from streams.topics import TopicsError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from detectors import Limits
 
 EXIT_ALERTED = 3
@@ -42,16 +43,10 @@ Exit codes: 0 all was read; 1 something could not be read or published, or nothi
             (also when it would be 3); 2 wrong use; 3 an alert of the level of --fail-on; 130 interrupted
 """,
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@paths_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per alert and line, and nothing else.")
 @click.option("--all", "show_all", is_flag=True, help="Name the quiet sessions too.")
-@click.option(
-    "--limits",
-    "limits_file",
-    type=FILE,
-    metavar="FILE.toml",
-    help="Take the detectors' limits from the table [limits] of this file.",
-)
+@limits_option
 @click.option(
     "--fail-on",
     type=click.Choice(["warn", "terminate"]),
