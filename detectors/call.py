@@ -15,6 +15,7 @@ from detectors.interface import is_acknowledgement, is_picture, moves_on, page_o
 from detectors.limits import Limits
 from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result
 from detectors.nothing import brought_nothing, unwrapped, without_fields
+from detectors.novelty import pieces_of
 from detectors.patch import patch_digest
 from detectors.tools import plain_name
 from detectors.verdict import complains
@@ -51,7 +52,8 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     name = plain_name(event.tool)
     arguments = None if event.arguments is UNSET else opened(event.arguments)
     use = tools.use(name, arguments)
-    action = _action(event, name, arguments, limits)
+    canonical = b"" if arguments is None else canonical_arguments(arguments, tools.label_arguments(name))
+    action = _action(event, name, canonical)
     result = None if event.result is UNSET else event.result
     text = "" if result is None else _ANSI.sub("", plain_text(result))
     interacts = use.kind == "interact"
@@ -98,6 +100,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
         outage=_is_outage(text, event.status),
         failure=failure,
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
+        pieces=pieces_of(masked, canonical) if limits.scores_spin else b"",
     )
     if known and len(text) <= _AS_BEFORE_CHARS and _AS_BEFORE.match(text):
         _refer(call, recent)
@@ -137,9 +140,9 @@ def _speaks(answer: str) -> bool:
     return sum(map(str.isalpha, without_fields(said) if said[:1] in {"{", "["} else said)) >= MIN_LETTERS
 
 
-def _action(event: ToolCall, name: str, arguments: Any, limits: Limits) -> int:
-    if arguments is not None:
-        return digest("action", name, canonical_arguments(arguments, limits.tools.label_arguments(name)))
+def _action(event: ToolCall, name: str, canonical: bytes) -> int:
+    if canonical:
+        return digest("action", name, canonical)
     if event.arguments_digest is not None:
         return digest("action by digest", name, event.arguments_digest)
     return 0

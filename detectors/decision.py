@@ -1,15 +1,18 @@
 """The one place where findings become alerts.
 
 A loop is known by its fingerprint and by the actions it is made of. It is alerted once per level, warned again at a
-multiple of the count, terminated only after its own warning, and counted as broken after a quiet stretch.
+multiple of the count, terminated only after its own warning, and counted as broken after a quiet stretch. What a weak
+rule finds needs a second kind of evidence: another detector, or the spin score.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 
 import msgspec
 
+from detectors import analysis, category
 from detectors.canonical import digest
 from detectors.excerpt import excerpt
 from detectors.facts import Call
@@ -24,6 +27,7 @@ TOKENS_PER_CALL = 1_000
 
 MAX_MEMBERS = 10
 _BROAD = "revisits"
+_COUNTING = frozenset({category.NAME, analysis.NAME})  # count calls, whatever they bring
 _RANK: dict[str, int] = {"notice": 1, "warn": 2, "terminate": 3}
 _MAX_EVENT_IDS = 12
 
@@ -35,10 +39,10 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
     """
     asked = (finding for finding in findings if finding.detector not in limits.off)
     ranked = sorted(asked, key=lambda finding: (-_RANK[finding.level], finding.weak))
-    named = [(finding, _loop(state, finding, call)) for finding in ranked]
+    named = [(_weighed(state, finding, limits), _loop(state, finding, call)) for finding in ranked]
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
-        level = _due(loop, finding, corroborated=_is_corroborated(state, finding, named, loop))
+        level = _due(loop, finding, corroborated=_is_corroborated(state, finding, named, loop, limits))
         if level == "terminate" and finding.detector in limits.warn_only:
             level = "warn" if finding.count >= loop.next_warn else None
         loop.last_seq = call.seq
@@ -90,11 +94,30 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     return loop
 
 
-def _is_corroborated(state: SessionState, finding: Finding, named: list[tuple[Finding, Loop]], loop: Loop) -> bool:
+def _weighed(state: SessionState, finding: Finding, limits: Limits) -> Finding:
+    """Return the finding as it stands with the spin score: a notice when it is weak and the score speaks against it.
+
+    A limit that somebody has set is their word, which the score does not overrule.
+    """
+    score = state.spin.score
+    if score is None or not finding.weak or finding.hard or finding.level == "notice":
+        return finding
+    needed = limits.spin_count_needs if finding.detector in _COUNTING else limits.spin_weak_needs
+    if score >= needed or limits.layer(finding.limit) != "default":
+        return finding
+    return replace(finding, level="notice", what=f"{finding.what}, though the spin score is only {score:.3f}")
+
+
+def _is_corroborated(
+    state: SessionState, finding: Finding, named: list[tuple[Finding, Loop]], loop: Loop, limits: Limits
+) -> bool:
     """Tell whether another detector sees the same loop now, or warned of another one since this finding began.
 
-    What is weak itself is no second kind of evidence.
+    What is weak itself is no second kind of evidence, with one exception: a rule that only counts calls, whatever they
+    bring, is borne out by a spin score that would be a warn alone. The other weak rules see what the score sees.
     """
+    if finding.detector in _COUNTING and (state.spin.score or 0.0) >= limits.spin_warn:
+        return True
     if any(same is loop and other.detector != finding.detector and not other.weak for other, same in named):
         return True
     return any(

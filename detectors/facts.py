@@ -32,8 +32,11 @@ class Call(msgspec.Struct, array_like=True):
     passes by itself. ``lengthy`` arguments hold content.
     ``mark`` includes the call.
 
+    ``pieces`` are prints of a sample of its pieces of text.
+
     Set when the call is counted: ``settled`` calls (an accepted edit came after them) no longer count towards a
-    majority; ``stale`` ones brought what the session had seen before.
+    majority; ``stale`` ones brought what the session had seen before; ``news`` is the share of the pieces that were
+    new, in hundredths, and ``signs`` what the spin score counts of the call (see `detectors.features`).
     """
 
     seq: int
@@ -64,8 +67,11 @@ class Call(msgspec.Struct, array_like=True):
     outage: bool
     failure: Failure | None
     text: str
+    pieces: bytes = b""
     settled: bool = False
     stale: bool = False
+    news: int = 0
+    signs: int = 0
 
     @property
     def succeeded(self) -> bool:

@@ -65,6 +65,10 @@ _ADVICE = {
         "This session has nearly used up what it may spend. Finish what can be finished, write down where things "
         "stand, and stop."
     ),
+    "spin_score": (
+        "Your latest calls bring hardly anything new. Stop and write down what you know, what is still missing, and "
+        "which one step would tell you something that you cannot predict; take that step, or say that you are stuck."
+    ),
 }
 
 

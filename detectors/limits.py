@@ -12,11 +12,12 @@ import msgspec
 from msgspec import Meta
 
 from detectors.catalogue import Tools
+from detectors.state import MAX_PERIOD_CALLS
 from detectors.tools import plain_name
+from detectors.weights import DEFAULT_MODEL, Model
 
 Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
 Factor = Annotated[float, Meta(ge=1, le=1_000)]
-MAX_PERIOD_CALLS = 8
 MAX_WINDOW_CALLS = 12
 MAX_EDITS = 12  # latest edits that are remembered
 MAX_SEARCHES = 10  # latest searches
@@ -38,6 +39,7 @@ DetectorName = Literal[
     "analysis",
     "category",
     "budget",
+    "spin_score",
 ]
 
 
@@ -221,6 +223,19 @@ class BudgetLimits(_Section, frozen=True, kw_only=True):
     soft_share: Annotated[float, Meta(gt=0, le=1)] = 0.8
 
 
+class SpinScoreLimits(_Section, frozen=True, kw_only=True):
+    """The learned score, from 0 to 1; each limit 0 for the one that was learned with the weights.
+
+    What a weak rule found needs a score of ``weak_needs`` to be more than a notice; where the rule only counts calls,
+    whatever they bring, it needs ``count_needs``.
+    """
+
+    notice: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    warn: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    weak_needs: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    count_needs: Annotated[float, Meta(ge=0, le=1)] = 0.0
+
+
 class DecisionLimits(_Section, frozen=True, kw_only=True):
     """How findings become alerts."""
 
@@ -258,14 +273,41 @@ class Limits(_Section, frozen=True, kw_only=True):
     rereads: RereadsLimits = RereadsLimits()
     analysis: AnalysisLimits = AnalysisLimits()
     budget: BudgetLimits = BudgetLimits()
+    spin_score: SpinScoreLimits = SpinScoreLimits()
     decision: DecisionLimits = DecisionLimits()
     tools: Tools = Tools()
+    model: Model = DEFAULT_MODEL
     layers: Mapping[str, str] = {}
 
     def value(self, name: str) -> float:
         """Return the limit of this dotted name."""
         section, _, field = name.partition(".")
         return float(getattr(getattr(self, section), field))
+
+    @property
+    def scores_spin(self) -> bool:
+        """Whether the spin score is computed and weighed."""
+        return "spin_score" not in self.off
+
+    @property
+    def spin_notice(self) -> float:
+        """The score from which on there is a notice."""
+        return self.spin_score.notice or self.model.source.notice
+
+    @property
+    def spin_warn(self) -> float:
+        """The score from which on there is a warn."""
+        return self.spin_score.warn or self.model.source.warn
+
+    @property
+    def spin_weak_needs(self) -> float:
+        """The score below which what a weak rule found is only a notice."""
+        return self.spin_score.weak_needs or self.model.source.weak_needs
+
+    @property
+    def spin_count_needs(self) -> float:
+        """The same for rules that only count calls."""
+        return self.spin_score.count_needs or self.model.source.count_needs
 
     def layer(self, name: str) -> str:
         """Return the layer that set the limit of this dotted name; ``default`` when none did."""
@@ -316,6 +358,7 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
     start = base or Limits()
     merged: dict[str, Any] = msgspec.to_builtins(start)
     names: dict[str, str] = dict(merged.pop("layers"))
+    del merged["model"]  # is no limit
     for layer, values in layers:
         for key, value in _flat(values):
             _place(merged, layer, key, value)
@@ -326,7 +369,7 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
                 msgspec.convert(merged, Limits)
             except (msgspec.ValidationError, ValueError) as error:
                 raise InvalidLimits(f"{layer}: {key}: {_told(error, key, value)}") from None
-    limits = msgspec.convert({**merged, "layers": names}, Limits)
+    limits = msgspec.structs.replace(msgspec.convert({**merged, "layers": names}, Limits), model=start.model)
     _check_pairs(limits)
     _check_names(limits)
     return limits

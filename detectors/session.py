@@ -27,6 +27,7 @@ from detectors import (
     same_answer,
     same_failure,
     same_write,
+    spin_score,
     stuck_check,
 )
 from detectors.call import read_call
@@ -68,6 +69,7 @@ DETECTORS = (
     analysis,
     category,
     budget,
+    spin_score,
 )
 """All detectors of a session, in the order in which they look."""
 
@@ -144,12 +146,20 @@ def _count(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]
         return chain.from_iterable(detector.observe(state, call, limits) for detector in (identical, category, budget))
     state.said = Streak()
     identical.settle_runs(state, call)
-    if state.recent and len(state.recent[-1].event_id.encode()) > _ID_BYTES:
-        state.recent[-1].event_id = ""
+    if state.recent:
+        _shorten(state.recent[-1])
     state.recent.append(call)
     del state.recent[:-MAX_WINDOW_CALLS]
     same_write.note_edit(state, call)
     return chain.from_iterable(detector.observe(state, call, limits) for detector in DETECTORS)
+
+
+def _shorten(call: Call) -> None:
+    """Drop what is only said of the latest call: a long id, and the wording of its failure."""
+    if len(call.event_id.encode()) > _ID_BYTES:
+        call.event_id = ""
+    if call.failure is not None:
+        call.failure = msgspec.structs.replace(call.failure, template="")
 
 
 def _session_event(state: SessionState, event: SessionEvent, at_ms: int, limits: Limits) -> None:
@@ -200,8 +210,9 @@ def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> Non
         state.clears = sorted([*state.clears, (at_ms, depth)])[-MAX_CLEARS:]
         return
     state.settle(at_ms, depth)
-    if later and depth > Clear.READS:
-        state.opened = later[0].seq
+    if later:
+        state.spin.since = later[0].seq
+        state.opened = later[0].seq if depth > Clear.READS else state.opened
     for call in later:
         found = _count(state, call, limits) if depth > Clear.READS else _count_reads(state, call, limits)
         deque(found, maxlen=0)  # detectors count while they are listened to
@@ -211,7 +222,7 @@ def _count_reads(state: SessionState, call: Call, limits: Limits) -> Iterable[Fi
     """Let those detectors count a call again that a trimmed context sets back."""
     call.settled = False
     identical.settle_runs(state, call)
-    return chain(revisits.observe(state, call, limits), rereads.observe(state, call, limits))
+    return chain.from_iterable(detector.observe(state, call, limits) for detector in (revisits, rereads, spin_score))
 
 
 def _reach_clears(state: SessionState, at_ms: int) -> None:

@@ -10,10 +10,9 @@ from typing import Final
 import msgspec
 
 from detectors.facts import Call, Mark
-from detectors.limits import MAX_PERIOD_CALLS
 from schemas.common import Agent, Task
 
-STATE_VERSION: Final = 2
+STATE_VERSION: Final = 3
 """Version of the encoded form; a state of another version is refused, never guessed at.
 
 Raised as well when masks or canonical forms change, since digests made before and after do not compare.
@@ -24,6 +23,7 @@ WARN: Final = 2
 TERMINATED: Final = 3
 DISMISSED: Final = 4
 
+MAX_PERIOD_CALLS = 8  # of a block of calls that repeats
 MAX_SEEN = 64  # event ids remembered to recognise what comes twice; likewise call ids:
 MAX_SEEN_CALLS = 32
 MAX_CLEARS = 8  # clearing events whose time no call has reached yet
@@ -183,6 +183,25 @@ class Stretch(msgspec.Struct, array_like=True):
     mark: Mark = Mark()
 
 
+class SpinMemory(msgspec.Struct, array_like=True):
+    """What the spin score remembers beside the latest calls.
+
+    ``came`` is a ring of short prints of calls, results, pairs, failures and patches; ``young`` and ``old`` are the
+    halves of the set of pieces seen, of which ``filled`` bits are set in the younger. Calls before ``since`` do not
+    count. ``score`` is the latest, None before there are enough calls; ``above`` says for how many calls in a row it
+    has been above its notice limit, and ``mark`` when that began.
+    """
+
+    came: bytes = b""
+    young: bytearray = msgspec.field(default_factory=bytearray)
+    old: bytes = b""
+    filled: int = 0
+    since: int = 0
+    score: float | None = None
+    above: int = 0
+    mark: Mark = Mark()
+
+
 class Loop(msgspec.Struct, array_like=True):
     """One loop under watch: what it is, the highest level alerted, and when it was last seen.
 
@@ -254,6 +273,7 @@ class SessionState(msgspec.Struct, array_like=True):
     call_ms: int = 0
     seen_ids: bytes = b""
     loops: list[Loop] = msgspec.field(default_factory=list)
+    spin: SpinMemory = msgspec.field(default_factory=SpinMemory)
 
     def settle(self, at_ms: int, depth: Clear) -> None:
         """Drop what was counted so far, as deep as is said, and loops that were last alerted before this time.
@@ -295,6 +315,7 @@ class SessionState(msgspec.Struct, array_like=True):
         """Drop what was read so far: an agent whose context was trimmed has to read again."""
         self.reads.clear()
         self.known = b""
+        self.spin = SpinMemory(since=self.calls)
         for call in self.recent:
             call.settled = True
 

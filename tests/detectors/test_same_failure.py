@@ -382,8 +382,8 @@ def test_five_in_a_row_and_seven_of_ten_are_all_there_is(pattern):
     due = any(pattern[:end].endswith("-----") for end in ends) or any(
         pattern[end - 1] == "-" and pattern[max(0, end - 10) : end].count("-") >= 7 for end in ends
     )
-    state = SessionState()
-    assert bool(found(alert for event in mixed(pattern) for alert in observe(state, event, Limits()))) is due
+    state, limits = SessionState(), limits_from([("test", {"off": ["spin_score"]})])
+    assert bool(found(alert for event in mixed(pattern) for alert in observe(state, event, limits))) is due
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,77 @@
+"""Spin score: a learned measure of how little is new in the latest calls (flapping and convergence: prediction).
+
+Rules name a loop; this sees those that nobody has named. It is the second kind of evidence: what a weak rule finds
+while the score is low is only a notice. Alone it is a notice, and a warn above a limit that hardly any healthy session
+reaches, unless the agent waits for something or its changes are accepted; alone it never terminates.
+"""
+
+from collections.abc import Iterator
+
+from detectors.about import About
+from detectors.canonical import digest
+from detectors.facts import Call
+from detectors.features import MIN_CALLS, WINDOW_CALLS, measure, note, window_of
+from detectors.findings import Finding, Level
+from detectors.identical import waits
+from detectors.limits import Limits
+from detectors.state import SessionState
+
+NAME = "spin_score"
+ABOUT = About(
+    rule=(
+        f"A linear score over the last {WINDOW_CALLS} calls of how little is new, learned from labelled sessions. "
+        "Alone it never terminates; what weaker rules find needs it."
+    ),
+    source="flapping and convergence (prediction); weights from recorded sessions",
+    cleared_by="calls that bring something new, by the window",
+)
+
+_FINGERPRINT = digest(NAME)
+_PROGRESS = 2  # accepted changes in the window
+
+
+def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+    """Score the latest calls, and yield when little is new; `state.recent` ends with this call."""
+    memory = state.spin
+    if not limits.scores_spin:
+        memory.score = None
+        return
+    note(state, call)
+    window = window_of(state)
+    if len(window) < MIN_CALLS:
+        memory.score = None
+        return
+    values = measure(state, window)
+    memory.score = score = limits.model.score(values)
+    notice, warn = limits.spin_notice, limits.spin_warn
+    if score < notice or not may_speak(state, window, limits):
+        memory.above = 0
+        return
+    if not memory.above:
+        memory.mark = window[0].mark
+    memory.above += 1
+    level: Level = "warn" if score >= warn else "notice"
+    yield Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=_FINGERPRINT,
+        members=tuple(dict.fromkeys(seen.action for seen in window)),
+        count=memory.above,
+        limit=f"{NAME}.{level}",
+        value=warn if level == "warn" else notice,
+        mark=memory.mark,
+        what=f"hardly anything new (spin score {score:.2f}): {limits.model.told(values, len(window))}",
+        calls=tuple(dict.fromkeys(seen.text for seen in window)),
+        weak=True,
+    )
+
+
+def may_speak(state: SessionState, window: list[Call], limits: Limits) -> bool:
+    """Tell whether a high score says that the session spins.
+
+    Not while there are few calls, while it waits for something, or while its changes are accepted: whoever gets so far
+    may look and check the same again.
+    """
+    call = window[-1]
+    gets_on = sum([seen.applied for seen in window]) >= _PROGRESS
+    return len(window) == WINDOW_CALLS and not gets_on and not waits(state, call, limits)

@@ -1,0 +1,212 @@
+"""Learns weights: a regularised logistic regression of the calls of loops against those of healthy sessions.
+
+Steps: 1. learn from all sources but one, and score that one, for each in turn; 2. from these scores find how odds
+become a likelihood, and which limits healthy sessions keep below; 3. learn from all. The same examples give the same
+weights. Needs scikit-learn, and reads and writes no file.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from detectors.features import FEATURES
+from detectors.weights import FORMAT, Provenance, Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from streams.training.examples import Examples
+
+LIBRARY_MISSING = "scikit-learn is not installed; install it with: pip install 'traction[train]'"
+
+STRENGTH = 0.006
+"""Inverse of the regularisation where the calls of loops and the others weigh 1,000 each: of 0.001 to 0.3, the one that
+separated sources left out best; it is strong, since there are few loops and many features."""
+
+LEAST_SPREAD = 0.15
+"""A feature that hardly varies among the examples is not blown up: it would rule where it varies."""
+
+MAX_WARNED = 0.01
+"""Share of easy, and of hard, healthy sessions that may reach the warn limit."""
+
+MAX_NOTICED = 0.05
+"""Share of healthy sessions that may reach the notice limit."""
+
+WEAK_NEEDS = 1 / 20
+"""What a weak rule found needs a score of this share of the usual one, which is the share of spinning calls."""
+
+_WEIGHT = 1_000.0
+_PARTS = 5
+
+
+class Untrainable(ValueError):
+    """Nothing can be learned from the examples: the message says what they lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A linear score: log odds are ``values @ weights + intercept``."""
+
+    weights: Any
+    intercept: float
+
+    def odds(self, examples: Examples) -> Any:
+        """Give the log odds of each call."""
+        import numpy as np  # noqa: PLC0415 - comes with the library that only training needs
+
+        rows = np.array(examples.measured.rows, dtype=float).reshape(-1, len(FEATURES))
+        return rows @ self.weights + self.intercept
+
+
+def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
+    """Learn weights.
+
+    Args:
+        examples: of labelled sessions; those without a scored call teach nothing.
+        labels_sha256: digest of the file of labels, for the record.
+
+    Raises:
+        Untrainable: there are too few loops or healthy sessions, or the features do not tell them apart.
+        ModuleNotFoundError: scikit-learn is not installed.
+    """
+    import numpy as np  # noqa: PLC0415
+    import sklearn  # noqa: PLC0415
+
+    known = sorted((each for each in examples if each.measured.calls), key=lambda each: each.session_id)
+    parts = list(_parts(known))
+    left_out = [(each, _learn(rest).odds(each)) for part, rest in parts for each in part]
+    odds = np.concatenate([odds for _, odds in left_out])
+    spinning = np.concatenate([each.spinning for each, _ in left_out])
+    slope, shift = _calibration(odds, spinning)
+    whole = _learn(known)
+    final = _Line(whole.weights * slope, whole.intercept * slope + shift)
+    usual = float(spinning.mean())
+    # A session was not left out where it is alerted: its score by the final weights counts as well.
+    highest = {
+        each.session_id: max(_highest(each, _share(odds * slope + shift)), _highest(each, _share(final.odds(each))))
+        for each, odds in left_out
+    }
+    warn = max(
+        _limit([highest[each.session_id] for each in known if each.group == group], MAX_WARNED)
+        for group in ("easy", "hard")
+    )
+    notice = min(warn, _limit([highest[each.session_id] for each in known if each.group != "loop"], MAX_NOTICED))
+    warned = [(each.group, _highest(each, _share(odds * slope + shift)) >= warn) for each, odds in left_out]
+    healthy = np.concatenate([np.array(each.measured.rows) for each in known if each.group != "loop"])
+    return Weights(
+        format=FORMAT,
+        intercept=round(float(final.intercept), 4),
+        features={
+            feature.name: (round(float(weight), 4), round(float(typical), 3))
+            for feature, weight, typical in zip(FEATURES, final.weights, healthy.mean(axis=0), strict=True)
+        },
+        notice=notice,
+        warn=warn,
+        weak_needs=round(usual * WEAK_NEEDS, 4),
+        count_needs=min(notice, round(usual, 2)),
+        trained=Provenance(
+            sessions=len(known),
+            loops=sum(each.group == "loop" for each in known),
+            sources=len({each.source for each in known}),
+            calls=len(odds),
+            spinning=int(spinning.sum()),
+            labels_sha256=labels_sha256,
+            library=f"scikit-learn {sklearn.__version__}",
+            strength=STRENGTH,
+            call_auc=_auc(odds, spinning),
+            session_auc=_auc([odds.max() for _, odds in left_out], [each.group == "loop" for each, _ in left_out]),
+            found=warned.count(("loop", True)),
+            easy=warned.count(("easy", True)),
+            hard=warned.count(("hard", True)),
+        ),
+    )
+
+
+def _parts(examples: Sequence[Examples]) -> Iterator[tuple[list[Examples], list[Examples]]]:
+    """Give what is left out in turn and the rest: each source, or else five parts of the sessions."""
+    sources = sorted({each.source for each in examples})
+    parts = [[each for each in examples if each.source == source] for source in sources]
+    if not all(_teaches(_without(examples, part)) for part in parts):
+        ordered = sorted(examples, key=lambda each: (each.group == "loop", each.session_id))
+        parts = [ordered[start::_PARTS] for start in range(min(_PARTS, len(ordered)))]
+    for part in parts:
+        rest = _without(examples, part)
+        if not _teaches(rest):
+            raise Untrainable(
+                "there are too few examples; label at least two loops that go on and two healthy sessions, better many"
+            )
+        yield part, rest
+
+
+def _without(examples: Sequence[Examples], part: Sequence[Examples]) -> list[Examples]:
+    names = {each.session_id for each in part}
+    return [each for each in examples if each.session_id not in names]
+
+
+def _teaches(examples: Sequence[Examples]) -> bool:
+    return any(any(each.spinning) for each in examples) and any(each.group != "loop" for each in examples)
+
+
+def _learn(examples: Sequence[Examples]) -> _Line:
+    """Fit one line. Features whose weight would say the opposite of what they can mean are left out one by one."""
+    import numpy as np  # noqa: PLC0415
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
+    rows = np.concatenate([np.array(each.measured.rows, dtype=float) for each in examples])
+    spinning = np.concatenate([each.spinning for each in examples])
+    weights = np.where(spinning, _WEIGHT / spinning.sum(), _WEIGHT / (~spinning).sum())
+    centre, spread = rows.mean(axis=0), np.maximum(rows.std(axis=0), LEAST_SPREAD)
+    scaled = (rows - centre) / spread
+    signs = np.array([feature.sign for feature in FEATURES])
+    kept = np.ones(len(FEATURES))
+    while True:
+        model = LogisticRegression(C=STRENGTH, tol=1e-8, max_iter=10_000).fit(
+            scaled * kept, spinning, sample_weight=weights
+        )
+        found = model.coef_[0] * kept
+        wrong = np.where(found * signs < 0, np.abs(found), 0.0)
+        if not wrong.any():
+            return _Line(found / spread, float(model.intercept_[0] - (found * centre / spread).sum()))
+        kept[wrong.argmax()] = 0.0
+
+
+def _calibration(odds: Any, spinning: Any) -> tuple[float, float]:
+    """Find slope and shift by which the odds of calls left out become log odds of spinning (Platt scaling)."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
+    model = LogisticRegression(C=1e6, tol=1e-8, max_iter=10_000).fit(odds[:, None], spinning)
+    slope = float(model.coef_[0][0])
+    if slope <= 0:
+        raise Untrainable(
+            "the features do not tell these loops from these healthy sessions; look whether the labels are right, and "
+            "label more"
+        )
+    return slope, float(model.intercept_[0])
+
+
+def _share(odds: Any) -> Any:
+    import numpy as np  # noqa: PLC0415
+
+    return 1.0 / (1.0 + np.exp(-odds))
+
+
+def _highest(examples: Examples, scores: Any) -> float:
+    """Give the highest score at which an alert can be raised; 0 when there is none."""
+    return max(
+        (float(score) for score, speaks in zip(scores, examples.measured.speaks, strict=True) if speaks), default=0.0
+    )
+
+
+def _limit(highest: Sequence[float], share: float) -> float:
+    """Give the lowest limit, in hundredths, that at most this share of sessions reaches."""
+    ranked = sorted(highest, reverse=True)
+    over = ranked[int(len(ranked) * share)] if ranked else 0.0
+    return min(1.0, math.floor(over * 100 + 1) / 100)
+
+
+def _auc(scores: Any, positive: Any) -> float:
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415
+
+    return round(float(roc_auc_score(positive, scores)), 3)
