@@ -100,7 +100,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
         outage=_is_outage(text, event.status),
         failure=failure,
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
-        pieces=pieces_of(masked, canonical) if limits.scores_spin else b"",
+        pieces=pieces_of(masked, canonical) if limits.scores_spin else [],
     )
     if known and len(text) <= _AS_BEFORE_CHARS and _AS_BEFORE.match(text):
         _refer(call, recent)

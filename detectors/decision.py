@@ -237,7 +237,8 @@ def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> A
 
 
 def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Limits) -> Alert:
-    """Return what every alert of a loop says: which loop, of whom, when."""
+    """Return what every alert of a loop says: which loop, of whom, when, and the spin score it was weighed with."""
+    score = state.spin.score
     return Alert(
         alert_id=_alert_id(state, loop, level, call.event_id),
         level=level,
@@ -252,6 +253,7 @@ def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Li
         occurred_at=_instant(call.mark.at_ms),
         first_seen=_instant(loop.since_ms),
         count=loop.count,
+        spin_score=None if score is None else round(score, 3),
         limits=(),
         evidence=Evidence(),
         reasoning="",

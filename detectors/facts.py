@@ -36,7 +36,8 @@ class Call(msgspec.Struct, array_like=True):
 
     Set when the call is counted: ``settled`` calls (an accepted edit came after them) no longer count towards a
     majority; ``stale`` ones brought what the session had seen before; ``news`` is the share of the pieces that were
-    new, in hundredths, and ``signs`` what the spin score counts of the call (see `detectors.features`).
+    new, in hundredths; ``signs`` is what the spin score counts of the call, and ``before`` how often what it brought
+    came before (see `detectors.features`).
     """
 
     seq: int
@@ -67,11 +68,12 @@ class Call(msgspec.Struct, array_like=True):
     outage: bool
     failure: Failure | None
     text: str
-    pieces: bytes = b""
+    pieces: list[int] = msgspec.field(default_factory=list)
     settled: bool = False
     stale: bool = False
     news: int = 0
     signs: int = 0
+    before: int = 0
 
     @property
     def succeeded(self) -> bool:

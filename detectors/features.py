@@ -1,8 +1,8 @@
 """The features of the spin score: how little is new in the latest calls, as numbers from 0 to 1.
 
 All are made from what the other detectors compute of a call (digests of call, result, failure and edit; kind; whether
-it failed or brought nothing) and from the share of its text that is new. None looks at a name or a text, so that
-renaming what carries no meaning changes none of them.
+it failed or brought nothing) and from the share of its text that is new. Names and texts are only compared, never read,
+so that renaming what carries no meaning changes none of them.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,8 @@ class Feature:
         name: as it stands in the file of weights.
         about: what it is, in one sentence.
         sign: 1 when more of it can only speak for spinning, -1 when it can only speak against, 0 when either may be.
-        theme: what it is about; of an explanation, one feature of each theme is told.
+        theme: what it is about: an explanation tells one feature of each theme. Empty for what says only where the
+            session is and what it works with: this shifts the score, and explains nothing.
         says: its value in words, given the value and the number of calls in the window.
     """
 
@@ -67,8 +68,7 @@ def _times(what: str) -> Callable[[float, int], str]:
 
     def say(value: float, _: int) -> str:
         times = round(2 ** (value * log2(1 + _MOST_TIMES)))
-        often = f"{times}{'+' if times > _MOST_TIMES else ''}"
-        return f"{what} for the {often}{_ORDINALS.get(times, 'th')} time"
+        return f"{what} for the {times}{_ORDINALS.get(times, 'th')} time{_or_more(times, _MOST_TIMES)}"
 
     return say
 
@@ -85,7 +85,8 @@ def _row(what: str) -> Callable[[float, int], str]:
 
 def _different(what: str) -> Callable[[float, int], str]:
     def say(value: float, calls: int) -> str:
-        return f"{round(value * calls)} different {what} in the last {calls} calls"
+        number = round(value * calls)
+        return f"only {f'{number} different {what}s' if number > 1 else f'one {what}'} in the last {calls} calls"
 
     return say
 
@@ -99,7 +100,11 @@ def _news(who: str) -> Callable[[float, int], str]:
 
 def _calls_so_far(value: float, _: int) -> str:
     calls = round(2 ** (value * log2(1 + _MOST_CALLS)))
-    return f"{calls}{'+' if calls > _MOST_CALLS else ''} calls so far"
+    return f"{calls} calls{_or_more(calls, _MOST_CALLS)} so far"
+
+
+def _or_more(number: int, most: int) -> str:
+    return " or more" if number > most else ""
 
 
 _SIGNS: tuple[tuple[str, str, str, Sign, str], ...] = (
@@ -118,11 +123,11 @@ _SIGNS: tuple[tuple[str, str, str, Sign, str], ...] = (
         "refusals",
     ),
     ("waiting", "wait for something", "that met an outage or something that goes on", -1, "waiting"),
-    ("unrecorded", "have no recorded result", "whose results were not recorded", 0, "recorded"),
-    ("looks", "only look", "that read or search", 0, "kind"),
-    ("edits", "edit", "that edit", 0, "kind"),
-    ("runs", "run or check something", "that run or check something", 0, "kind"),
-    ("polls", "ask how something gets on", "that poll", -1, "kind"),
+    ("unrecorded", "have no recorded result", "whose results were not recorded", 0, ""),
+    ("looks", "only look", "that read or search", 0, ""),
+    ("edits", "edit", "that edit", 0, ""),
+    ("runs", "run or check something", "that run or check something", 0, ""),
+    ("polls", "ask how something gets on", "that poll", -1, ""),
     ("applied", "changed something", "that changed something and were accepted", -1, "applied"),
     ("stale", "brought next to nothing new", f"of whose text less than {STALE_PERCENT} % is new", 1, "news"),
 )
@@ -157,10 +162,10 @@ FEATURES: tuple[Feature, ...] = (
     Feature("run_pair", "The same call with the same result in a row, in eighths.", 1, "pair", _row("the same call")),
     Feature("run_failure", "The same failure in a row, in eighths.", 1, "failure", _row("the same failure")),
     Feature("run_tool", "The same tool in a row, in eighths.", 1, "tool", _row("the same tool")),
-    Feature("distinct_calls", "Different calls over calls.", -1, "call", _different("calls")),
-    Feature("distinct_results", "Different answers over calls.", -1, "result", _different("answers")),
-    Feature("distinct_pairs", "Different calls with their results over calls.", -1, "pair", _different("results")),
-    Feature("distinct_tools", "Different tools over calls.", -1, "tool", _different("tools")),
+    Feature("distinct_calls", "Different calls over calls.", -1, "call", _different("call")),
+    Feature("distinct_results", "Different answers over calls.", -1, "result", _different("answer")),
+    Feature("distinct_pairs", "Different calls with their results over calls.", -1, "pair", _different("result")),
+    Feature("distinct_tools", "Different tools over calls.", -1, "tool", _different("tool")),
     Feature(
         "news", "Share of this call's pieces of text that the session has not seen.", -1, "news", _news("this call")
     ),
@@ -169,7 +174,7 @@ FEATURES: tuple[Feature, ...] = (
         "position",
         f"How many calls were made before, as log2(1 + n) / 4 up to {_MOST_CALLS}.",
         0,
-        "position",
+        "",
         _calls_so_far,
     ),
 )
@@ -182,37 +187,54 @@ _MASK = (1 << _BITS) - 1
 _BEFORE = tuple(log2(1 + times) / log2(1 + _MOST_TIMES) for times in range(_MOST_TIMES + 1))
 _POSITION = tuple(log2(1 + calls) / log2(1 + _MOST_CALLS) for calls in range(_MOST_CALLS + 1))
 _NOTHING = 1  # stands for the answer of all calls that brought nothing
-_LOOKS = frozenset({"read", "search"})
-_RUNS = frozenset({"run", "check"})
+_FAILED, _EMPTY, _REFUSED, _WAITING, _UNRECORDED, _LOOKS, _EDITS, _RUNS, _POLLS, _APPLIED, _STALE = _ONES[len(_KEPT) :]
+_KINDS = {"read": _LOOKS, "search": _LOOKS, "edit": _EDITS, "run": _RUNS, "check": _RUNS, "poll": _POLLS}
+_SHARES = tuple(tuple(count / calls for count in range(calls + 1)) for calls in range(1, WINDOW_CALLS + 1))
+_EMPTIES = _ONES.index(_EMPTY)
+_NEVER = [0.0] * len(_KEPT)
+_ONCE = 1 / WINDOW_CALLS
 
 
 def note(state: SessionState, call: Call) -> None:
-    """Set the call's `signs` and `news` and remember what it brought; `state.recent` ends with it."""
+    """Set the call's `news`, `before` and `signs`, and remember what it brought; `state.recent` ends with it."""
     memory = state.spin
     came = memory.came
-    prints = _prints(call)
-    again = [bool(each) and each in came for each in prints]
-    memory.came = (came + b"".join(prints))[-MAX_CAME * _PRINT_BYTES :]
-    if call.pieces:
-        call.news = round(100 * new_share(memory, call.pieces))
-    else:
-        call.news = 0 if again[0] or again[2] else 100
-    failure = call.failure
-    holds = (
-        *again,
-        failure is not None,
-        call.empty,
-        failure is not None and (failure.unknown_tool or failure.denied),
-        call.pending or call.met_outage,
-        not call.recorded,
-        call.kind in _LOOKS,
-        call.kind == "edit",
-        call.kind in _RUNS,
-        call.polls,
-        call.applied,
-        call.news < STALE_PERCENT,
-    )
-    call.signs = sum([one for one, true in zip(_ONES, holds, strict=True) if true])
+    before, fresh, shift = 0, came, 0
+    for each in (call.action, _answer(call), _pair(call), _failure(call), call.patch):
+        if each:
+            mark = (each & 0xFF_FFFF).to_bytes(_PRINT_BYTES, "little")
+            if times := came.count(mark):
+                before |= min(_MOST_TIMES, times) << shift
+            fresh += mark
+        shift += _BITS
+    memory.came = fresh[-MAX_CAME * _PRINT_BYTES :]
+    call.before = before
+    call.news = round(100 * new_share(memory, call.pieces)) if call.pieces else 0 if before & _MASK else 100
+    call.signs = _signs(call, before)
+
+
+def _signs(call: Call, before: int) -> int:
+    """Return what is counted of the call: a hexadecimal digit for each of `_SIGNS`, 1 where it holds."""
+    kind, failure, signs = call.kind, call.failure, 0
+    if before:
+        signs = sum([one for one, shift in zip(_ONES, _SHIFTS, strict=True) if before >> shift & _MASK])
+    if failure is not None:
+        signs |= _FAILED
+        if failure.unknown_tool or failure.denied:
+            signs |= _REFUSED
+    if call.empty:
+        signs |= _EMPTY
+    if call.pending or call.met_outage:
+        signs |= _WAITING
+    if not call.recorded:
+        signs |= _UNRECORDED
+    if kind in _KINDS:
+        signs |= _KINDS[kind]
+    if call.applied:
+        signs |= _APPLIED
+    if call.news < STALE_PERCENT:
+        signs |= _STALE
+    return signs
 
 
 def window_of(state: SessionState) -> list[Call]:
@@ -225,37 +247,44 @@ def window_of(state: SessionState) -> list[Call]:
 def measure(state: SessionState, window: list[Call]) -> list[float]:
     """Return the features at the window's last call, in the order of `FEATURES`; that call was noted."""
     call, calls = window[-1], len(window)
-    came = state.spin.came
-    total = sum([seen.signs for seen in window])
-    values = [(total >> shift & _MASK) / calls for shift in _SHIFTS]
-    values += [_BEFORE[min(came.count(each) - 1, _MOST_TIMES)] if each else 0.0 for each in _prints(call)]
-    answers, kind = [_NOTHING if seen.empty else _answer(seen) for seen in window], _failure(call)
+    total, before = sum([seen.signs for seen in window]), call.before
+    shares = _SHARES[calls - 1]
+    values = [shares[total >> shift & _MASK] for shift in _SHIFTS]
+    again_call, again_result, again_pair = values[:3]
+    empties = values[_EMPTIES]
+    tools = [seen.tool for seen in window]
+    different_tools = len(set(tools))
+    # What never came before is neither repeated in a row nor twice in the window: most calls need no comparing.
+    values += [_BEFORE[before >> shift & _MASK] for shift in _SHIFTS[: len(_KEPT)]] if before else _NEVER
     values += (
-        _run([seen.action for seen in window]),
-        _run(answers),
-        _run([seen.key for seen in window]),
-        _run([_failure(seen) for seen in window]) if kind else 0.0,
-        _run([seen.tool for seen in window]),
-        len({seen.action for seen in window}) / calls,
-        (len(set(answers) - {0}) + answers.count(0)) / calls,  # what cannot be compared is different
-        len({seen.key for seen in window}) / calls,
-        len({seen.tool for seen in window}) / calls,
+        _run([seen.action for seen in window]) if before & 0xF else _ONCE,
+        _run([_outcome(seen) for seen in window]) if before & 0xF0 or call.empty else _ONCE,
+        _run([_pair(seen) for seen in window]) if before & 0xF00 else _ONCE,
+        _run([_failure(seen) for seen in window]) if before & 0xF000 else _ONCE,
+        _run(tools) if different_tools > 1 else calls / WINDOW_CALLS,
+        _distinct([seen.action for seen in window]) if again_call else 1.0,
+        _distinct([_outcome(seen) for seen in window]) if again_result or empties else 1.0,
+        _distinct([_pair(seen) for seen in window]) if again_pair else 1.0,
+        different_tools / calls,
         call.news / 100,
-        sum([seen.news for seen in window]) / calls / 100,
+        sum([seen.news for seen in window]) / (100 * calls),
         _POSITION[min(call.seq - state.spin.since, _MOST_CALLS)],
     )
     return values
 
 
-def _prints(call: Call) -> list[bytes]:
-    """Return prints of what the call may have in common with others, in the order of `_KEPT`; empty for nothing."""
-    kept = (call.action, _answer(call), call.key if call.recorded else 0, _failure(call), call.patch)
-    return [(each & 0xFF_FFFF).to_bytes(_PRINT_BYTES, "little") if each else b"" for each in kept]
-
-
 def _answer(call: Call) -> int:
     """Return the call's answer when it says something: what acknowledges an edit does not, nor does an empty one."""
     return 0 if call.empty or call.applied else call.answer
+
+
+def _outcome(call: Call) -> int:
+    """Return the call's answer, and one for all that brought nothing."""
+    return _NOTHING if call.empty else _answer(call)
+
+
+def _pair(call: Call) -> int:
+    return call.key if call.recorded else 0
 
 
 def _failure(call: Call) -> int:
@@ -264,13 +293,15 @@ def _failure(call: Call) -> int:
 
 
 def _run(seen: list[int] | list[str]) -> float:
-    """Return how many at the end are equal, in eighths; 0 when the last one cannot be compared."""
+    """Return how many at the end are equal, in eighths; what cannot be compared (0) equals nothing."""
     last = seen[-1]
-    if not last:
-        return 0.0
-    length = 0
-    for each in reversed(seen):
-        if each != last:
-            break
+    length = 1
+    while last and length < len(seen) and seen[-1 - length] == last:
         length += 1
     return length / WINDOW_CALLS
+
+
+def _distinct(seen: list[int]) -> float:
+    """Return the share of different ones; what cannot be compared (0) is different."""
+    unknown = seen.count(0)
+    return (len(set(seen)) - (unknown > 0) + unknown) / len(seen)

@@ -8,34 +8,28 @@ filter with two active buffers for dynamic sets", 2010): when the younger half i
 what is seen again moves over, so that the set forgets and never fills up.
 """
 
-import re
-import struct
 from zlib import crc32
 
 from detectors.state import SpinMemory
 
-MAX_PIECES = 16  # of one call, in the sample
+MAX_PIECES = 8  # of one call, in the sample
 HALF_BITS = 4_096  # of 8,192 in both halves
 MAX_FILL = 1_365  # bits of the younger half, a third: a piece not seen is then taken for seen once in nine times
-_READ_BYTES = 8_192  # at either end of a text
-
-_PIECE = re.compile(rb"[^\s;,\\][^\n;,\\]*")  # the backslash stands before the line ends in JSON
-_PRINT = 0xFFFF
-_SPREAD = 40_503  # a second place for each print (Knuth's multiplicative hashing, 2^16 over the golden ratio)
+_READ_CHARS = 256  # at either end of a result, and of the arguments: what is further inside changes no figure
 
 
-def pieces_of(result: str, arguments: bytes) -> bytes:
-    """Return the sample of a call's pieces, two bytes each: of its masked result and its canonical arguments."""
-    text = result.encode("utf-8", "replace")
-    if len(text) > 2 * _READ_BYTES:
-        text = text[:_READ_BYTES] + b"\n" + text[-_READ_BYTES:]
-    found = _PIECE.findall(text)
-    found += _PIECE.findall(arguments[:_READ_BYTES])
-    prints = sorted({crc32(piece) & _PRINT for piece in found})[:MAX_PIECES]
-    return struct.pack(f"<{len(prints)}H", *prints)
+def pieces_of(result: str, arguments: bytes) -> list[int]:
+    """Return the sample of a call's pieces, as prints of 32 bits: of its masked result and its canonical arguments."""
+    if len(result) > 2 * _READ_CHARS:
+        result = f"{result[:_READ_CHARS]}\n{result[-_READ_CHARS:]}"
+    text = result.encode("utf-8", "replace") + b"\n" + arguments[:_READ_CHARS]
+    # The backslash stands before the ends of lines in JSON.
+    prints = set(map(crc32, text.replace(b";", b"\n").replace(b",", b"\n").replace(b"\\", b"\n").split(b"\n")))
+    prints.discard(0)  # of no text
+    return sorted(prints)[:MAX_PIECES]
 
 
-def new_share(memory: SpinMemory, pieces: bytes) -> float:
+def new_share(memory: SpinMemory, pieces: list[int]) -> float:
     """Return the share of a call's pieces that the session has not seen, from 0 to 1, and remember them all.
 
     `pieces` is a sample as `pieces_of` gives it, with at least one piece.
@@ -44,19 +38,19 @@ def new_share(memory: SpinMemory, pieces: bytes) -> float:
         memory.young = bytearray(HALF_BITS // 8)
     young, old = memory.young, memory.old
     new = filled = 0
-    prints = struct.unpack(f"<{len(pieces) // 2}H", pieces)
-    for each in prints:
-        first, second = each & 4_095, (each * _SPREAD >> 4) & 4_095
-        at, bit, other_at, other_bit = first >> 3, 1 << (first & 7), second >> 3, 1 << (second & 7)
+    for each in pieces:  # two places of twelve bits, from the end: the sample is taken by the beginning
+        at, bit, other_at, other_bit = each >> 3 & 511, 1 << (each & 7), each >> 15 & 511, 1 << (each >> 12 & 7)
         if young[at] & bit and young[other_at] & other_bit:
             continue
         if not (old and old[at] & bit and old[other_at] & other_bit):
             new += 1
-        filled += not young[at] & bit
-        young[at] |= bit
-        filled += not young[other_at] & other_bit
-        young[other_at] |= other_bit
+        if not young[at] & bit:
+            filled += 1
+            young[at] |= bit
+        if not young[other_at] & other_bit:
+            filled += 1
+            young[other_at] |= other_bit
     memory.filled += filled
     if memory.filled > MAX_FILL:
         memory.old, memory.young, memory.filled = bytes(young), bytearray(), 0
-    return new / len(prints)
+    return new / len(pieces)

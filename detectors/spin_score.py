@@ -27,6 +27,8 @@ ABOUT = About(
 )
 
 _FINGERPRINT = digest(NAME)
+NEWS_PERCENT = 50  # a call of which as much is new brings news
+_QUOTED_CALLS = 3
 _PROGRESS = 2  # accepted changes in the window
 
 
@@ -61,7 +63,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         value=warn if level == "warn" else notice,
         mark=memory.mark,
         what=f"hardly anything new (spin score {score:.2f}): {limits.model.told(values, len(window))}",
-        calls=tuple(dict.fromkeys(seen.text for seen in window)),
+        calls=tuple(dict.fromkeys(seen.text for seen in window[-_QUOTED_CALLS:])),
         weak=True,
     )
 
@@ -69,9 +71,10 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
 def may_speak(state: SessionState, window: list[Call], limits: Limits) -> bool:
     """Tell whether a high score says that the session spins.
 
-    Not while there are few calls, while it waits for something, or while its changes are accepted: whoever gets so far
-    may look and check the same again.
+    Not while there are few calls, at a call that works and brings news, while it waits for something, or while its
+    changes are accepted: whoever gets so far may look and check the same again.
     """
     call = window[-1]
-    gets_on = sum([seen.applied for seen in window]) >= _PROGRESS
-    return len(window) == WINDOW_CALLS and not gets_on and not waits(state, call, limits)
+    if len(window) < WINDOW_CALLS or (call.news >= NEWS_PERCENT and call.failure is None and not call.empty):
+        return False
+    return sum([seen.applied for seen in window]) < _PROGRESS and not waits(state, call, limits)

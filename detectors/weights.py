@@ -23,8 +23,8 @@ FORMAT: Final = 1
 Share = Annotated[float, Meta(ge=0, le=1)]
 _Weight = Annotated[float, Meta(ge=-1_000, le=1_000)]
 
-_MAX_TOLD = 3  # features that an explanation names
-_LEAST_SHARE = 0.1  # of what speaks for spinning; a feature that carries less is not told
+_MIN_TOLD, _MAX_TOLD = 2, 3  # features that an explanation names
+_LEAST_SHARE = 0.1  # of what speaks for spinning: a third feature that carries less is not told
 
 
 class InvalidWeights(ValueError):
@@ -116,7 +116,10 @@ class Model:
         whole = sum(carry for carry, _, _ in ranked if carry > 0)
         chosen: dict[str, tuple[Feature, float]] = {}
         for carry, feature, value in ranked:
-            if len(chosen) < _MAX_TOLD and carry > _LEAST_SHARE * whole:
+            enough = len(chosen) >= _MIN_TOLD and carry < _LEAST_SHARE * whole
+            if carry <= 0 or enough or len(chosen) == _MAX_TOLD:
+                break
+            if feature.theme:
                 chosen.setdefault(feature.theme, (feature, value))
         return "; ".join(feature.says(value, calls) for feature, value in chosen.values())
 
@@ -132,25 +135,40 @@ def read_weights(data: bytes) -> Model:
     try:
         weights = _DECODER.decode(data)
     except msgspec.MsgspecError as problem:
-        raise InvalidWeights(f"{problem}; make the file anew with traction train") from None
+        raise InvalidWeights(f"{_named(str(problem), data)}; make the file anew with traction train") from None
     if weights.format != FORMAT:
         raise InvalidWeights(
             f"field `format` is {weights.format}, and this release reads {FORMAT}; make the file anew with "
             "traction train"
         )
     names = [feature.name for feature in FEATURES]
-    wrong = sorted(set(names) ^ set(weights.features))
-    if wrong:
-        raise InvalidWeights(
-            f"field `features` does not fit this release: {', '.join(wrong)} on one side only; make the file anew with "
-            "traction train"
-        )
+    lacking = ", ".join(sorted({*names} - weights.features.keys()))
+    unknown = ", ".join(sorted(weights.features.keys() - {*names}))
+    if lacking or unknown:
+        what = " and ".join(filter(None, (lacking and f"lacks {lacking}", unknown and f"has {unknown} too many")))
+        raise InvalidWeights(f"field `features` {what}; make the file anew with traction train")
     if not weights.weak_needs <= weights.count_needs <= weights.notice <= weights.warn:
         raise InvalidWeights(
             "fields `weak_needs`, `count_needs`, `notice` and `warn` must rise in this order; correct them"
         )
     pairs = [weights.features[name] for name in names]
     return Model(tuple(weight for weight, _ in pairs), tuple(usual for _, usual in pairs), weights)
+
+
+def _named(problem: str, data: bytes) -> str:
+    """Put the name of the feature into a message that has none."""
+    if "`$.features[...]" not in problem:
+        return problem
+    try:
+        pairs = msgspec.json.decode(data, type=_Features).features
+    except (msgspec.MsgspecError, RecursionError):  # something else is wrong behind it
+        return problem
+    for name, pair in pairs.items():
+        try:
+            _PAIR_DECODER.decode(pair)
+        except msgspec.ValidationError:
+            return problem.replace("features[...]", f"features[{name!r}]")
+    return problem
 
 
 def write_weights(weights: Weights) -> bytes:
@@ -160,6 +178,14 @@ def write_weights(weights: Weights) -> bytes:
 
 _PAIR = re.compile(rb"\[\s+([^\s,\[]+),\s+([^\s,\]]+)\s+\]")
 _DECODER = msgspec.json.Decoder(Weights)
+_PAIR_DECODER = msgspec.json.Decoder(tuple[_Weight, Share])
+
+
+class _Features(msgspec.Struct):
+    """The pairs of a file as they stand in it, to find the one that is wrong."""
+
+    features: dict[str, msgspec.Raw]
+
 
 DEFAULT_MODEL: Final = read_weights(files("detectors").joinpath("spin_weights.json").read_bytes())
 """What is scored with when no other weights are named."""

@@ -24,8 +24,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from detectors import Limits
+from detectors.features import FEATURES
 from detectors.session import DETECTORS
 from detectors.use import KINDS
+from detectors.weights import DEFAULT_MODEL
 from schemas.invalid import InvalidEvent, Reason
 from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
@@ -124,7 +126,7 @@ def _value(value: object) -> str:
 
 def _limits(section: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[str, msgspec.structs.FieldInfo]]:
     for field in msgspec.structs.fields(section):
-        if f"{prefix}{field.name}" in {"tools", "layers"}:
+        if f"{prefix}{field.name}" in {"tools", "model", "layers"}:
             continue
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
             yield from _limits(field.type, f"{field.name}.")
@@ -146,6 +148,38 @@ def _range(of: msgspec.inspect.Type) -> str:
         raise TypeError(f"the range of {of} cannot be told")
     low = f"above {of.gt:,}" if of.gt is not None else f"{of.ge:,}"
     return f"{low} to {of.le:,}" if of.le is not None else f"{low} or more"
+
+
+def features() -> str:
+    """Write every feature of the spin score with its weight and its typical value in healthy sessions."""
+    pairs = DEFAULT_MODEL.source.features
+    rows = []
+    for feature in FEATURES:
+        weight, typical = pairs[feature.name]
+        rows.append((f"`{feature.name}`", feature.about, f"{weight:+.2f}" if weight else "0", f"{typical:.2f}"))
+    return table(("feature", "what it is", "weight", "typical"), rows)
+
+
+def learned() -> str:
+    """Write the limits that were learned with the weights, and what they were learned from."""
+    source = DEFAULT_MODEL.source
+    limits = "\n".join(
+        f"- `{name}` {getattr(source, name):g}" for name in ("weak_needs", "count_needs", "notice", "warn")
+    )
+    of = source.trained
+    learned_from = (
+        f"Learned from {of.calls:,} calls of {of.sessions} sessions from {of.sources} sources; {of.loops} of these "
+        "sessions are loops."
+    )
+    told_apart = (
+        "Of sources left out in turn: of two calls, one at which a session spins and one at which none does, the first "
+        f"scores higher {of.call_auc:.1%} of the time; of two sessions by their highest scores, {of.session_auc:.1%}."
+    )
+    found = (
+        f"At `warn` the score alone finds {of.found} of the {of.loops} loops, and {of.easy + of.hard} of the "
+        f"{of.sessions - of.loops} healthy sessions reach it."
+    )
+    return f"{limits}\n\n{learned_from}\n{told_apart}\n{found}"
 
 
 def tools() -> str:
@@ -251,7 +285,7 @@ def variables() -> str:
     rows = {"TRACTION_CONFIG": ("`--config`", "Settings file.")}
     readers = {"TRACTION_CONFIG": list(COMMANDS)}
     for option, command in _shared():
-        variable = f"TRACTION_{str(option.name).upper()}"
+        variable = f"TRACTION_{flag(option).upper()}"
         rows[variable] = f"`{option.opts[0]}`", _NOTES.sub("", option.help or "")
         if command not in readers.setdefault(variable, []):
             readers[variable].append(command)
@@ -323,6 +357,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"replay": replay},
     "docs/commands.md": {"commands": commands, "shared options": shared_options},
     "docs/detectors.md": {"detectors": detectors, "limits": limits},
+    "docs/spin-score.md": {"features": features, "learned": learned},
     "docs/tools.md": {"tools": tools, "arguments": arguments},
     "docs/operating.md": {"topics": topics, "reasons": reasons, "metrics": metrics, "variables": variables},
 }

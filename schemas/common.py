@@ -27,6 +27,7 @@ SchemaVersion = Annotated[
 ]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Json = Any | UnsetType
 """Any JSON value, or absent. An explicit ``null`` counts as absent too."""
@@ -96,6 +97,7 @@ __all__ = [
     "Name",
     "Note",
     "SchemaVersion",
+    "Share",
     "Task",
     "Text",
     "Usage",

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from schemas.common import Agent, Amount, Count, Identifier, Name, SchemaVersion, Task, current_version
+from schemas.common import Agent, Amount, Count, Identifier, Name, SchemaVersion, Share, Task, current_version
 from schemas.events import Instant
 from schemas.invalid import Reason, Stage
 
@@ -88,6 +88,14 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     occurred_at: Annotated[Instant, Meta(description="Event time of the triggering event.")]
     first_seen: Annotated[Instant, Meta(description="Event time of the loop's first call.")]
     count: Annotated[float, Meta(description="What was counted against the limit; halves occur.")]
+    spin_score: Annotated[
+        Share | None,
+        Meta(
+            description="How little was new in the session's latest calls when this was decided, from 0 to 1, to three "
+            "decimals: the higher, the likelier it is that they spin. Absent where there are too few calls for it, or "
+            "it is switched off."
+        ),
+    ] = None
     limits: Annotated[tuple[LimitReached, ...], Meta(description="The limits that were reached.")]
     evidence: Evidence
     pattern: Annotated[Name | None, Meta(description="Kind of flapping, for task alerts.")] = None
@@ -132,6 +140,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     title: Annotated[str, Meta(description="One line.")]
     tried: Annotated[tuple[str, ...], Meta(description="What was tried, readable, redacted and cut short.")]
     times: Annotated[float, Meta(description="How often; halves occur.")]
+    spin_score: Annotated[Share | None, Meta(description="As in the alert.")] = None
     recurring_failure: Annotated[str | None, Meta(description="What failed each time, masked and cut short.")] = None
     look_at: Annotated[str, Meta(description="Where a person should begin.")]
     tokens_wasted: Annotated[Count, Meta(description="As in the alert.")] = 0

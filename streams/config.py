@@ -31,6 +31,7 @@ SHARED_KEYS = (
     "sasl_password_file",
     "sasl_username",
     "security_protocol",
+    "spin_weights",
     "ssl_cafile",
     "ssl_certfile",
     "ssl_keyfile",

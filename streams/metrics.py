@@ -47,6 +47,10 @@ SECONDS_TO_ALERT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SECONDS_OF_COMMIT = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """A Kafka transaction takes some 5 ms on a quiet machine; 30 s is a broker that is being replaced."""
 
+SPIN_SCORES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""By tenths, so that a shift upwards shows while it is still below any limit; finer at both ends, where scores gather.
+None at 1, which is the same as the bucket of all."""
+
 RECORDS_OF_BATCH = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 
 
@@ -190,6 +194,12 @@ class WorkerMetrics(ConsumerMetrics):
             "traction_append_to_alert_seconds",
             "Time from the broker's append of an event to the commit of the alert that it brought about.",
             buckets=SECONDS_TO_ALERT,
+            registry=registry,
+        )
+        self.spin_score = Histogram(
+            "traction_spin_score",
+            "How little was new in the latest calls, from 0 to 1, at each tool call applied that has a spin score.",
+            buckets=SPIN_SCORES,
             registry=registry,
         )
         self.live_sessions = Gauge(

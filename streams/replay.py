@@ -82,6 +82,7 @@ def row(session: Session, alert: Alert) -> dict[str, Any]:
         "detector": alert.detector,
         "loop_id": alert.loop_id,
         "count": int(alert.count) if float(alert.count).is_integer() else alert.count,
+        "spin_score": alert.spin_score,
         "reasoning": alert.reasoning,
         "alert_id": alert.alert_id,
     }

@@ -87,7 +87,13 @@ def _alert_lines(alert: Alert, positions: dict[str, int], *, timed: bool) -> Ite
         yield f"{_INDENT}fails by  {plain(alert.evidence.error)}"
     where = [positions[event_id] for event_id in alert.evidence.event_ids if event_id in positions]
     if where:
-        yield f"{_INDENT}called at {' '.join(f'#{position}' for position in where)}"
+        yield f"{_INDENT}called at {' '.join(f'#{position}' for position in where)}{_score(alert)}"
+
+
+def _score(alert: Alert) -> str:
+    """Name the spin score where there is one that the reasoning does not tell already."""
+    told = alert.spin_score is None or "spin score" in alert.reasoning
+    return "" if told else f" (spin score {alert.spin_score:.2f})"
 
 
 def summary_lines(totals: Totals) -> Iterator[str]:

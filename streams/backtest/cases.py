@@ -22,6 +22,17 @@ Group = Literal["loop", "easy", "hard", "unlabelled"]
 """What a session is: a loop, a healthy one, a healthy one that repeats a lot, or one of which nobody said anything."""
 
 
+def source_of(session_id: str, file: str, label: Label | None) -> str:
+    """Tell where a session comes from: as its label says, else the first part of its id, else its file's folder.
+
+    Not the file: agents write one for each session.
+    """
+    if label is not None and label.source:
+        return label.source
+    first, slash, _ = session_id.partition("/")
+    return first if slash and first else str(PurePath(file).parent)
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A session, what is known of it and what was heard of it.
@@ -43,14 +54,8 @@ class Case:
 
     @property
     def source(self) -> str:
-        """Where it comes from: as its label says, else the first part of its id, else its file's folder.
-
-        Not the file: agents write one for each session.
-        """
-        if self.label is not None and self.label.source:
-            return self.label.source
-        first, slash, _ = self.session_id.partition("/")
-        return first if slash and first else str(PurePath(self.heard.file).parent)
+        """Where it comes from."""
+        return source_of(self.session_id, self.heard.file, self.label)
 
     def first(self, configuration: int, level: Verdict = "warn", detector: str | None = None) -> FirstAlert | None:
         """Give the first alert that reaches a level, of one detector or of any."""

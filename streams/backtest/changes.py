@@ -47,20 +47,26 @@ class Change:
     second: FirstAlert | None
 
 
-def changes(cases: Iterable[Case]) -> list[Change]:
-    """List the sessions that the second configuration changes, kind by kind."""
+def changes(cases: Iterable[Case], first: int = 0, second: int = 1) -> list[Change]:
+    """List the sessions that the second configuration changes, kind by kind.
+
+    Args:
+        cases: the sessions.
+        first: the first configuration's place among those that they were played under.
+        second: the second one's.
+    """
     found = [
-        Change(what, case.session_id, case.source, case.group, case.first(0), case.first(1))
+        Change(what, case.session_id, case.source, case.group, case.first(first), case.first(second))
         for case in cases
-        for what in _differences(case)
+        for what in _differences(case, first, second)
     ]
     order = list(dict.fromkeys(word for pairs in _WORDS.values() for pair in pairs for word in pair))
     return sorted(found, key=lambda change: order.index(change.what))
 
 
-def _differences(case: Case) -> Iterator[str]:
+def _differences(case: Case, first: int, second: int) -> Iterator[str]:
     """Give the gravest difference, if there is one."""
-    for before, after, words in zip(_facts(case, 0), _facts(case, 1), _WORDS[case.group], strict=True):
+    for before, after, words in zip(_facts(case, first), _facts(case, second), _WORDS[case.group], strict=True):
         if before != after:
             yield words[before]
             return

@@ -5,11 +5,11 @@ Every bin is five calls wide, and one of them ends at the delay that still count
 
 from __future__ import annotations
 
-import html
 import math
 from typing import TYPE_CHECKING
 
 from streams.backtest.cases import PROMPT_CALLS
+from streams.backtest.picture import COLOURS, Picture, upright, written
 from streams.timeline import ending
 
 if TYPE_CHECKING:
@@ -26,9 +26,8 @@ _UPPER = range(_FIRST, _LAST + 1, _WIDTH_CALLS)
 """Last delay of every bin; the first bin has all that is below it too."""
 
 _BAR_CHARS = 28
+_ALL_BARS_CHARS = 63  # of all configurations together
 _NAME_CHARS = 24
-_COLOURS = ("#1f5f99", "#d9822b")
-"""Blue and orange, which people who see few colours can tell apart."""
 
 _PLOT_WIDTH, _PLOT_HEIGHT = 900, 300
 _LEFT, _TOP, _BOTTOM = 60, 80, 90
@@ -55,58 +54,51 @@ def histogram(score: Score) -> list[int]:
 
 
 def bar_lines(scores: Sequence[Score]) -> Iterator[str]:
-    """Write the bars for a terminal, one line a bin, two configurations beside each other."""
+    """Write the bars for a terminal, one line a bin, configurations beside each other."""
     counts = [histogram(score) for score in scores]
     most = max(map(max, counts))
-    names = "".join(f"  {ending(score.configuration, _NAME_CHARS):<{_BAR_CHARS + 4}}" for score in scores)
+    longest = min(_BAR_CHARS, _ALL_BARS_CHARS // len(scores))
+    wide = longest + 4  # the number stands behind the bar
+    names = "".join(f"  {ending(score.configuration, min(_NAME_CHARS, wide)):<{wide}}" for score in scores)
     yield TITLE
     yield f"{'':<10}{names}".rstrip()
     for place, name in enumerate(bins()):
-        cells = "".join(f"  {_bar(each[place], most):<{_BAR_CHARS + 4}}" for each in counts)
+        cells = "".join(f"  {_bar(each[place], most, longest):<{wide}}" for each in counts)
         yield f"{name:>10}{cells}".rstrip()
 
 
-def _bar(count: int, most: int) -> str:
+def _bar(count: int, most: int, longest: int) -> str:
     """Draw a bar: a block for each loop, or for several where they are many; it never vanishes."""
-    length = count if most <= _BAR_CHARS else math.ceil(count * _BAR_CHARS / most)
+    length = count if most <= longest else math.ceil(count * longest / most)
     return f"|{'█' * length} {count or ''}".rstrip()
 
 
-def svg(scores: Sequence[Score]) -> str:
+def picture(scores: Sequence[Score]) -> Picture:
     """Draw the same as a picture.
 
     Args:
-        scores: one or two.
+        scores: one to three.
     """
     counts = [histogram(score) for score in scores]
     most = max(1, *map(max, counts))
     step = math.ceil(most / _TICKS)
     top = step * math.ceil(most / step)
-    width, height = _LEFT + _PLOT_WIDTH + 20, _TOP + _PLOT_HEIGHT + _BOTTOM
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" fill="#222">'
-    )
     parts = [
-        head,
-        f"<title>{html.escape(TITLE)}</title>",
-        f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        _text(_LEFT, 26, TITLE, 'font-size="16"'),
+        written(_LEFT, 26, TITLE, 'font-size="16"'),
         *_legend(scores),
         *_axes(step, top),
         *(part for place, each in enumerate(counts) for part in _columns(each, place, len(counts), top)),
-        "</svg>",
     ]
-    return "\n".join(parts) + "\n"
+    return Picture(TITLE, _LEFT + _PLOT_WIDTH + 20, _TOP + _PLOT_HEIGHT + _BOTTOM, parts)
 
 
 def _legend(scores: Sequence[Score]) -> Iterator[str]:
     for place, score in enumerate(scores):
-        x = _LEFT + place * _PLOT_WIDTH // 2
+        x = _LEFT + place * _PLOT_WIDTH // max(2, len(scores))
         loops = score.groups["loop"]
         said = f"{ending(score.configuration, _NAME_CHARS)}: {loops.warned} of {loops.sessions} loops found"
-        yield f'<rect x="{x}" y="40" width="12" height="12" fill="{_COLOURS[place]}"/>'
-        yield _text(x + 18, 50, said)
+        yield f'<rect x="{x}" y="40" width="12" height="12" fill="{COLOURS[place]}"/>'
+        yield written(x + 18, 50, said)
 
 
 def _axes(step: int, top: int) -> Iterator[str]:
@@ -116,16 +108,15 @@ def _axes(step: int, top: int) -> Iterator[str]:
     for number in range(0, top + 1, step):
         y = bottom - number * _PLOT_HEIGHT / top
         yield f'<line x1="{_LEFT}" x2="{_LEFT + _PLOT_WIDTH}" y1="{y:g}" y2="{y:g}" stroke="#ddd"/>'
-        yield _text(_LEFT - 8, y + 4, str(number), 'text-anchor="end"')
+        yield written(_LEFT - 8, y + 4, str(number), 'text-anchor="end"')
     for place, name in enumerate(names):
         x = _LEFT + (place + 0.5) * slot
-        yield _text(x, bottom + 16, name, f'text-anchor="end" transform="rotate(-40 {x:g} {bottom + 16})"')
+        yield written(x, bottom + 16, name, f'text-anchor="end" transform="rotate(-40 {x:g} {bottom + 16})"')
     x = _LEFT + (list(_UPPER).index(PROMPT_CALLS) + 1) * slot
     yield f'<line x1="{x:g}" x2="{x:g}" y1="{_TOP - 8}" y2="{bottom}" stroke="#666" stroke-dasharray="4 3"/>'
-    yield _text(x + 4, _TOP - 4, f"in time up to {PROMPT_CALLS}", 'fill="#666"')
-    yield _text(_LEFT + _PLOT_WIDTH / 2, bottom + _BOTTOM - 12, "calls after the onset", 'text-anchor="middle"')
-    y = _TOP + _PLOT_HEIGHT / 2
-    yield _text(16, y, "loops", f'text-anchor="middle" transform="rotate(-90 16 {y:g})"')
+    yield written(x + 4, _TOP - 4, f"in time up to {PROMPT_CALLS}", 'fill="#666"')
+    yield written(_LEFT + _PLOT_WIDTH / 2, bottom + _BOTTOM - 12, "calls after the onset", 'text-anchor="middle"')
+    yield upright(16, _TOP + _PLOT_HEIGHT / 2, "loops")
 
 
 def _columns(counts: Sequence[int], place: int, of: int, top: int) -> Iterator[str]:
@@ -137,10 +128,6 @@ def _columns(counts: Sequence[int], place: int, of: int, top: int) -> Iterator[s
             x = _LEFT + number * slot + 0.1 * slot + place * wide
             high = count * _PLOT_HEIGHT / top
             y = _TOP + _PLOT_HEIGHT - high
-            colour = _COLOURS[place]
+            colour = COLOURS[place]
             yield f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{high:g}" fill="{colour}"/>'
-            yield _text(x + wide / 2, y - 4, str(count), 'text-anchor="middle"')
-
-
-def _text(x: float, y: float, text: str, attributes: str = "") -> str:
-    return f'<text x="{x:g}" y="{y:g}" {attributes}>{html.escape(text)}</text>'
+            yield written(x + wide / 2, y - 4, str(count), 'text-anchor="middle"')

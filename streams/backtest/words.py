@@ -32,8 +32,12 @@ GROUP_WORDS: dict[Group, str] = {
 
 Row = TypeVar("Row")
 
-_NAME_CHARS = 40
-_INDENT = " " * 8
+NAME_CHARS = 40
+"""Characters of a name that are shown, its last ones."""
+
+INDENT = " " * 8
+"""What stands before what a label says."""
+
 _NO_DELAYS = Delays(None, None)
 
 
@@ -56,7 +60,7 @@ def entry_lines(score: Score, *, unlabelled: bool) -> Iterator[str]:
                 if alert is not None:
                     yield _alert_line(alert)
             if entry.why:
-                yield f"{_INDENT}label     {plain(entry.why)}"
+                yield f"{INDENT}label     {plain(entry.why)}"
 
 
 def _about(entry: Entry) -> str:
@@ -72,18 +76,21 @@ def _alert_line(alert: FirstAlert) -> str:
     return f"  call #{alert.seq:<5}  {level}  {alert.detector}: {plain(alert.reasoning)}"
 
 
-def change_lines(changes: Iterable[Change], *, unlabelled: bool) -> Iterator[str]:
+def change_lines(
+    changes: Iterable[Change], words: tuple[str, str] = ("first", "second"), *, unlabelled: bool
+) -> Iterator[str]:
     """Write which sessions the second configuration changes, with the first alerts under both.
 
     Args:
         changes: the sessions.
+        words: what the configurations are called.
         unlabelled: whether those without a label are written too.
     """
     for change in changes:
         if unlabelled or change.group != "unlabelled":
             what = click.style(change.what.upper(), bold=True)
             yield f"{what}  {plain(change.session_id)}  ({GROUP_WORDS[change.group]})"
-            for word, alert in (("first", change.first), ("second", change.second)):
+            for word, alert in zip(words, (change.first, change.second), strict=True):
                 yield f"  {word:<6}{'  quiet' if alert is None else _alert_line(alert)}"
 
 
@@ -104,7 +111,7 @@ def detector_lines(scores: Sequence[Score]) -> list[str]:
             _cell(each, lambda row: row.unlabelled),
         )
         rows.append((detector, level, *counts, *_delay_cells([row.delays for row in each])))
-    return _table(rows, left=2)
+    return table(rows, left=2)
 
 
 def source_lines(scores: Sequence[Score]) -> list[str]:
@@ -113,17 +120,17 @@ def source_lines(scores: Sequence[Score]) -> list[str]:
         "source", "loops", f"within {PROMPT_CALLS}", "easy", "hard", "unlabelled", "delay", "p90", "found by",
     )  # fmt: skip
     rows = [_source_row(each) for each in zip(*(score.sources for score in scores), strict=True)]
-    return _table([head, *rows], left=1, right_text=True)
+    return table([head, *rows], left=1, right_text=True)
 
 
 def _source_row(each: Sequence[SourceRow]) -> tuple[str, ...]:
     return (
-        ending(each[0].source, _NAME_CHARS),
-        _warned(each, "loop"),
-        _of(each, lambda row: row.in_time, each[0].groups["loop"].sessions),
-        _warned(each, "easy"),
-        _warned(each, "hard"),
-        _warned(each, "unlabelled"),
+        ending(each[0].source, NAME_CHARS),
+        warned_cell(each, "loop"),
+        of_cell(each, lambda row: row.in_time, each[0].groups["loop"].sessions),
+        warned_cell(each, "easy"),
+        warned_cell(each, "hard"),
+        warned_cell(each, "unlabelled"),
         *_delay_cells([row.delays for row in each]),
         _cell(each, lambda row: ", ".join(f"{name} {number}" for name, number in row.found_by.items()) or "-"),
     )
@@ -131,7 +138,7 @@ def _source_row(each: Sequence[SourceRow]) -> tuple[str, ...]:
 
 def total_lines(scores: Sequence[Score], cases: Cases) -> Iterator[str]:
     """Write the totals, a column for each configuration, and what was scored."""
-    rows = [("", *(ending(score.configuration, _NAME_CHARS) for score in scores))]
+    rows = [("", *(ending(score.configuration, NAME_CHARS) for score in scores))]
     loops = scores[0].groups["loop"].sessions
     rows.append(("loops found", *(f"{score.groups['loop'].warned:,} of {loops:,}" for score in scores)))
     rows.append((f"  within {PROMPT_CALLS} calls", *(f"{score.in_time:,} of {loops:,}" for score in scores)))
@@ -143,7 +150,7 @@ def total_lines(scores: Sequence[Score], cases: Cases) -> Iterator[str]:
     noticed = [sum(tally.noticed for tally in score.groups.values()) for score in scores]
     if any(noticed):
         rows.append(("only noticed, of all", *(f"{number:,} of {len(cases.cases):,}" for number in noticed)))
-    yield from _table(rows, left=1)
+    yield from table(rows, left=1)
     calls = sum(case.heard.calls for case in cases.cases)
     yield f"{counted(len(cases.cases), 'session')} scored, {counted(calls, 'tool call')}"
     if cases.ambiguous:
@@ -160,12 +167,14 @@ def _cell(rows: Iterable[Row], figure: Callable[[Row], object]) -> str:
     return " | ".join(str(figure(row)) for row in rows)
 
 
-def _of(rows: Sequence[SourceRow], figure: Callable[[SourceRow], int], of: int) -> str:
+def of_cell(rows: Sequence[SourceRow], figure: Callable[[SourceRow], int], of: int) -> str:
+    """Write a figure of each configuration, of so many."""
     return f"{_cell(rows, figure)} of {of}" if of else "-"
 
 
-def _warned(rows: Sequence[SourceRow], group: Group) -> str:
-    return _of(rows, lambda row: row.groups[group].warned, rows[0].groups[group].sessions)
+def warned_cell(rows: Sequence[SourceRow], group: Group) -> str:
+    """Write how many sessions of a group were warned under each configuration."""
+    return of_cell(rows, lambda row: row.groups[group].warned, rows[0].groups[group].sessions)
 
 
 def _delay_cells(delays: Sequence[Delays]) -> tuple[str, str]:
@@ -175,7 +184,7 @@ def _delay_cells(delays: Sequence[Delays]) -> tuple[str, str]:
     return _cell(delays, lambda each: said(each.median)), _cell(delays, lambda each: said(each.p90))
 
 
-def _table(rows: Sequence[tuple[str, ...]], *, left: int, right_text: bool = False) -> list[str]:
+def table(rows: Sequence[tuple[str, ...]], *, left: int, right_text: bool = False) -> list[str]:
     """Lay out a table: so many columns to the left, the others to the right, but a last one of text."""
     widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
     last = len(widths) - 1

@@ -39,6 +39,7 @@ COMMANDS = {
     "backtest": Entry(
         "streams.cli.backtest:backtest", "Score the detectors on recorded sessions that a person has labelled."
     ),
+    "train": Entry("streams.cli.train:train", "Learn the weights of the spin score from recorded, labelled sessions."),
     "demo": Entry("streams.cli.demo:demo", "Show Traction at work: agents that spin, and what is done about them."),
 }
 

@@ -2,67 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from streams import backtest as scoring
-from streams.backtest.plot import bar_lines, svg
-from streams.backtest.words import change_lines, detector_lines, entry_lines, source_lines, total_lines
-from streams.cli.options import FILE
-from streams.cli.recordings import EXIT_UNREADABLE, Reader, limits_option, paths_argument, read_limits
+from streams.backtest.folds import BOTH, CONFIGURATIONS, RULES, play_folds
+from streams.cli.backtest_result import Result
+from streams.cli.options import FILE, weights_option
+from streams.cli.recordings import Reader, limits_option, paths_argument, read_limits, tell_unmatched
 from streams.config import Config
+from streams.pool import WorkersLost
 from streams.timeline import counted, plain
+from streams.training import LIBRARY_MISSING, Untrainable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from detectors import Limits
 
-EXIT_GATE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """All that came of a backtest.
-
-    Attributes:
-        scores: one for each configuration.
-        cases: the sessions, and those that are not scored.
-        changes: how the second configuration differs by session; none without one.
-        gates: held against the first configuration.
-        unreadable: files and lines that could not be read.
-    """
-
-    scores: list[scoring.Score]
-    cases: scoring.Cases
-    changes: list[scoring.Change]
-    gates: list[scoring.Gate]
-    unreadable: int
-
-    @property
-    def exit_code(self) -> int:
-        """What the command ends with: a score of less than everything is worse than a bad score."""
-        if self.unreadable or self.cases.incomplete:
-            return EXIT_UNREADABLE
-        return 0 if all(gate.passed for gate in self.gates) else EXIT_GATE
-
-    def as_json(self) -> bytes:
-        """Give everything as one object."""
-        rest = {name: getattr(self.cases, name) for name in ("ambiguous", "missing", "repeated")}
-        rest["misplaced"] = [case.session_id for case in self.cases.misplaced]
-        whole = {
-            "sessions": len(self.cases.cases),
-            "scores": self.scores,
-            "changes": self.changes,
-            "gates": self.gates,
-            "unreadable": self.unreadable,
-        }
-        return msgspec.json.format(msgspec.json.encode(whole | rest), indent=2)
+LEAVES_OUT = "--folds learns the weights, each time without the source that it scores"
+"""Why some options do not go with it."""
 
 
 def bound(name: str, text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -95,11 +59,18 @@ Examples:
   traction backtest --labels labels.jsonl recordings/
   traction backtest --labels labels.jsonl --against stricter.toml --plot delays.svg recordings/
   traction backtest --labels labels.jsonl --min-found 20 --max-terminated 0 recordings/
+  traction backtest --labels labels.jsonl --folds source recordings/
+
+\b
+With --folds source, each source is left out in turn: what a source is scored with was learned from the labelled
+sessions of all others, so that the spin score meets nothing that it has seen. Shown are the rules alone, the spin
+score alone and both; which sessions both together change; how many calls of each score spin; and where the score
+errs most. Gates and lists concern both together. Needs scikit-learn: pip install 'traction[train]'
 
 \b
 Exit codes: 0 scored; 1 something could not be read, a labelled session is not among the recordings, or
-            its first_loop_seq is beyond its last call (also when a gate failed); 2 wrong use;
-            3 a gate failed; 130 interrupted
+            its first_loop_seq is beyond its last call (also when a gate failed), with --folds also when there
+            is too little to learn from or scikit-learn is missing; 2 wrong use; 3 a gate failed; 130 interrupted
 
 docs/recordings.md says more of recordings and labels.
 """,
@@ -109,6 +80,7 @@ docs/recordings.md says more of recordings and labels.
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with everything, and nothing else.")
 @click.option("--unlabelled", is_flag=True, help="List the sessions without a label that are warned, too.")
 @limits_option
+@weights_option
 @click.option(
     "--against",
     "other_file",
@@ -117,11 +89,16 @@ docs/recordings.md says more of recordings and labels.
     help="Play the limits of this file too, and show both and what differs by session.",
 )
 @click.option(
+    "--folds",
+    type=click.Choice(["source"]),
+    help="Learn the spin score's weights without each source, score that one, and show what the score is worth.",
+)
+@click.option(
     "--plot",
     "plot_file",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     metavar="FILE.svg",
-    help="Draw how soon loops are found as a picture, too.",
+    help="Draw how soon loops are found, with --folds also how well the score is calibrated.",
 )
 @click.option(
     "--jobs",
@@ -144,7 +121,9 @@ def backtest(
     as_json: bool,
     unlabelled: bool,
     limits_file: Path | None,
+    weights_file: Path | None,
     other_file: Path | None,
+    folds: str | None,
     plot_file: Path | None,
     jobs: int | None,
     **bounds: int | None,
@@ -154,30 +133,49 @@ def backtest(
     Tells which loops are found and how soon, and which healthy sessions are warned, by detector and by source; lists
     loops missed or found late and false alarms. Of two configurations, gates and lists concern the first.
     """
-    configurations = [read_limits(ctx, limits_file)]
+    configurations = [read_limits(ctx, limits_file, weights_file=weights_file)]
     names = [name_of(ctx, limits_file)]
-    if other_file is not None:
-        configurations.append(read_limits(ctx, other_file, "--against"))
+    if folds is not None:
+        check_folds(configurations[0], weights_file, other_file)
+    elif other_file is not None:
+        configurations.append(read_limits(ctx, other_file, "--against", weights_file))
         names.append(plain(str(other_file)))
     try:
         labels = scoring.read_labels(labels_file)
     except scoring.InvalidLabels as problem:
         raise click.UsageError(str(problem)) from problem
     reader = Reader(paths)
-    cases = scoring.match(play(reader, configurations, jobs or os.cpu_count() or 1), labels)
-    scores = [scoring.score(cases.cases, place, name) for place, name in enumerate(names)]
-    differing = scoring.changes(cases.cases) if len(scores) > 1 else []
-    result = Result(scores, cases, differing, scoring.gates(scores[0], bounds), reader.unreadable)
+    jobs = jobs or os.cpu_count() or 1
+    if folds is not None:
+        result = leave_out(reader, configurations[0], labels, jobs, bounds)
+    else:
+        cases = scoring.match(play(reader, configurations, jobs), labels)
+        scores = [scoring.score(cases.cases, place, name) for place, name in enumerate(names)]
+        differing = scoring.changes(cases.cases) if len(scores) > 1 else []
+        result = Result(scores, cases, differing, scoring.gates(scores[0], bounds), reader.unreadable, None)
     if as_json:
         click.echo(result.as_json())
     else:
         colour = False if os.environ.get("NO_COLOR") else None
-        for line in (*lines(result, unlabelled=unlabelled), *reader.remarks()):
+        for line in (*result.lines(unlabelled=unlabelled), *reader.remarks()):
             click.echo(line, color=colour)
     if plot_file is not None:
-        draw(plot_file, scores)
-    tell_faults(result, labels_file)
+        draw(plot_file, result)
+    tell_unmatched(result.cases, labels_file)
+    tell_gates(result)
     return result.exit_code
+
+
+def check_folds(limits: Limits, weights_file: Path | None, other_file: Path | None) -> None:
+    """See that nothing else is asked for that does not go with learning, and that it can be learned."""
+    if other_file is not None:
+        raise click.UsageError("--folds shows three configurations already; leave out --against")
+    if weights_file is not None:
+        raise click.UsageError(f"{LEAVES_OUT}; leave out --spin-weights and TRACTION_SPIN_WEIGHTS")
+    if not limits.scores_spin:
+        raise click.UsageError(f"{LEAVES_OUT}, and the limits switch spin_score off; take it out of `off`")
+    if importlib.util.find_spec("sklearn") is None:
+        raise click.ClickException(LIBRARY_MISSING)
 
 
 def name_of(ctx: click.Context, limits_file: Path | None) -> str:
@@ -196,44 +194,46 @@ def play(reader: Reader, configurations: list[Limits], jobs: int) -> list[scorin
         played, calls = played + 1, calls + heard.calls
         reader.progress.show(f"{counted(played, 'session')}, {counted(calls, 'call')}")
 
-    try:
+    with worked(reader):
         return scoring.play_all(reader.sessions(), configurations, jobs, tell)
-    except scoring.WorkersLost as problem:
+
+
+def leave_out(
+    reader: Reader, limits: Limits, labels: Mapping[str, scoring.Label], jobs: int, bounds: Mapping[str, int | None]
+) -> Result:
+    """Leave out each source in turn, and say how far it is."""
+    try:
+        with worked(reader):
+            heard, folds = play_folds(reader.sessions(), labels, limits, jobs, reader.progress.show)
+    except Untrainable as problem:
+        raise click.ClickException(f"--folds: {plain(str(problem))}") from problem
+    cases = scoring.match(heard, labels)
+    scores = [scoring.score(cases.cases, place, name) for place, name in enumerate(CONFIGURATIONS)]
+    differing = scoring.changes(cases.cases, RULES, BOTH)
+    return Result(scores, cases, differing, scoring.gates(scores[BOTH], bounds), reader.unreadable, folds)
+
+
+@contextlib.contextmanager
+def worked(reader: Reader) -> Iterator[None]:
+    """Take the line of progress away in the end, and say what to do when a process was lost."""
+    try:
+        yield
+    except WorkersLost as problem:
         raise click.ClickException(f"{problem}; try --jobs 1") from problem
     finally:
         reader.progress.clear()
 
 
-def lines(result: Result, *, unlabelled: bool) -> Iterator[str]:
-    """Give what people read: the sessions first, the totals last, where a terminal stops."""
-    yield from entry_lines(result.scores[0], unlabelled=unlabelled)
-    yield from change_lines(result.changes, unlabelled=unlabelled)
-    for table in (detector_lines(result.scores), source_lines(result.scores), bar_lines(result.scores)):
-        yield ""
-        yield from table
-    yield ""
-    yield from total_lines(result.scores, result.cases)
-
-
-def draw(file: Path, scores: list[scoring.Score]) -> None:
+def draw(file: Path, result: Result) -> None:
     """Write the picture."""
     try:
-        file.write_text(svg(scores), "utf-8")
+        file.write_text(result.svg(), "utf-8")
     except OSError as problem:
         raise click.ClickException(f"--plot {file}: cannot be written ({problem.strerror})") from problem
 
 
-def tell_faults(result: Result, labels_file: Path) -> None:
-    """Say on standard error which labelled sessions are missing or end too early, and which gates failed."""
-    for name in result.cases.missing:
-        click.echo(f"error: labelled session {plain(name)} is not among the recordings", err=True)
-    for case in result.cases.misplaced:
-        click.echo(
-            f"error: {plain(str(labels_file))}: session {plain(case.session_id)}: field `first_loop_seq` is beyond its "
-            f"last call, #{case.heard.calls - 1}; write the position, from 0, of the call at which it loops, or give "
-            "the whole recording",
-            err=True,
-        )
+def tell_gates(result: Result) -> None:
+    """Say on standard error which gates failed."""
     for gate in result.gates:
         if not gate.passed:
             than = "fewer than" if gate.least else "more than"

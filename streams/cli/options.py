@@ -1,4 +1,4 @@
-"""Options that several commands share: how to reach Kafka, where the HTTP pages are, what is logged; types of options.
+"""Options that several commands share: how to reach Kafka, the pages, the log, the spin score; types of options.
 
 Each decorator turns its options into one settings object. Secrets come from the environment or a file, never from the
 command line, where other users of the machine could read them.
@@ -15,13 +15,19 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
+import msgspec
 
+from detectors.weights import InvalidWeights, read_weights
 from schemas.topics import DEFAULT_PREFIX
+from streams.config import flag
 from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
 from streams.pages import PageSettings
+
+if TYPE_CHECKING:
+    from detectors import Limits
 
 Command = Callable[..., Any]
 
@@ -78,19 +84,21 @@ class SharedOption(click.Option):
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Find the option's value in the environment: the command's own variable comes first."""
-        return super().resolve_envvar_value(ctx) or os.environ.get(f"TRACTION_{str(self.name).upper()}") or None
+        return super().resolve_envvar_value(ctx) or os.environ.get(f"TRACTION_{flag(self).upper()}") or None
 
 
-def shared(name: str, text: str, **attributes: Any) -> Callable[[Command], Command]:
+def shared(name: str, text: str, argument: str | None = None, **attributes: Any) -> Callable[[Command], Command]:
     """Make an option of several commands, whose help names its environment variable.
 
     Args:
         name: the flag.
         text: its help.
+        argument: the command's argument; None when it is named like the flag.
         attributes: further attributes of the option.
     """
     variable = f"TRACTION_{name.removeprefix('--').replace('-', '_').upper()}"
-    return click.option(name, cls=SharedOption, help=f"{text}  [env: {variable}]", **attributes)
+    names = [name] if argument is None else [name, argument]
+    return click.option(*names, cls=SharedOption, help=f"{text}  [env: {variable}]", **attributes)
 
 
 def secret(variable: str, file: Path | None, option: str) -> str | None:
@@ -207,6 +215,35 @@ def page_options(default_port: int) -> Callable[[Command], Command]:
         return with_pages
 
     return decorate
+
+
+weights_option = shared(
+    "--spin-weights",
+    "Weights of the spin score, made by traction train; else those that come with Traction.",
+    argument="weights_file",
+    type=FILE,
+    metavar="FILE.json",
+)
+"""The weights that a command scores with, as its argument `weights_file`, for `with_weights`."""
+
+
+def with_weights(limits: Limits, file: Path | None) -> Limits:
+    """Have the spin score computed with the weights of a file; with those of the limits when there is none.
+
+    Raises:
+        click.UsageError: the file cannot be read or used.
+    """
+    if file is None:
+        return limits
+    try:
+        model = read_weights(file.read_bytes())
+    except OSError as problem:
+        raise click.UsageError(
+            f"--spin-weights {file}: cannot be read ({problem.strerror}); give it a file made by traction train"
+        ) from problem
+    except InvalidWeights as problem:
+        raise click.UsageError(f"--spin-weights {file}: {problem}") from problem
+    return msgspec.structs.replace(limits, model=model)
 
 
 class Throttle(logging.Filter):

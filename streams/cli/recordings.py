@@ -15,13 +15,15 @@ import click
 
 from detectors import InvalidLimits, Limits, limits_from
 from streams.cli import COMMANDS
-from streams.cli.options import FILE
+from streams.cli.options import FILE, with_weights
 from streams.config import Config, load
 from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
 from streams.timeline import counted, damaged_line, plain, unreadable_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from streams.backtest import Cases
 
 EXIT_UNREADABLE = 1
 
@@ -58,9 +60,9 @@ class Progress:
         self._next = time.monotonic() + PROGRESS_AFTER_S
         self._shown = False
 
-    def show(self, text: str) -> None:
-        """Show where it is, at most some times a second."""
-        if self._on and time.monotonic() >= self._next:
+    def show(self, text: str, *, at_once: bool = False) -> None:
+        """Show where it is, at most some times a second; at once before something that takes long."""
+        if self._on and (at_once or time.monotonic() >= self._next):
             self._next = time.monotonic() + PROGRESS_EVERY_S
             self._shown = True
             sys.stderr.write(f"\r\x1b[K{text}")
@@ -151,25 +153,42 @@ class Reader:
             yield f"  could not read {places}: told above"
 
 
-def read_limits(ctx: click.Context, file: Path | None, option: str = "--limits") -> Limits:
-    """Put the limits together: those of `--config`, over them those of a file.
+def tell_unmatched(cases: Cases, labels_file: Path) -> None:
+    """Say on standard error which labelled sessions are missing or end before they loop."""
+    for name in cases.missing:
+        click.echo(f"error: labelled session {plain(name)} is not among the recordings", err=True)
+    for case in cases.misplaced:
+        click.echo(
+            f"error: {plain(str(labels_file))}: session {plain(case.session_id)}: field `first_loop_seq` is beyond its "
+            f"last call, #{case.heard.calls - 1}; write the position, from 0, of the call at which it loops, or give "
+            "the whole recording",
+            err=True,
+        )
+
+
+def read_limits(
+    ctx: click.Context, file: Path | None, option: str = "--limits", weights_file: Path | None = None
+) -> Limits:
+    """Put the limits together: those of `--config`, over them those of a file; and the weights of the spin score.
 
     Args:
         ctx: the command's context.
         file: the file with the table `[limits]`; None when the option was not given.
         option: the option that named the file, for messages.
+        weights_file: the file of weights, see `weights_option`; None for those that come with Traction.
 
     Raises:
-        click.UsageError: a limit does not exist or has a value it cannot have.
+        click.UsageError: a limit does not exist or has a value it cannot have, or the weights cannot be used.
     """
     config = ctx.obj if isinstance(ctx.obj, Config) else Config()
     layers = config.layers
     if file is not None:
-        limits = load(file, COMMANDS).limits
-        if not limits:
+        table = load(file, COMMANDS).limits
+        if not table:
             raise click.UsageError(f"{option} {file}: there is no table [limits] in it; write one, or leave the option")
-        layers.append((f"file:{file}", limits))
+        layers.append((f"file:{file}", table))
     try:
-        return limits_from(layers)
+        limits = limits_from(layers)
     except InvalidLimits as problem:
         raise click.UsageError(str(problem)) from problem
+    return with_weights(limits, weights_file)

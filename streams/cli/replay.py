@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from streams.cli.options import Number, kafka_options
+from streams.cli.options import Number, kafka_options, weights_option
 from streams.cli.recordings import EXIT_UNREADABLE, FORMATS, PAGE, Reader, limits_option, paths_argument, read_limits
 from streams.kafka import KafkaSettings, KafkaUnavailable
 from streams.publish import Published, publish
@@ -47,6 +47,7 @@ Exit codes: 0 all was read; 1 something could not be read or published, or nothi
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per alert and line, and nothing else.")
 @click.option("--all", "show_all", is_flag=True, help="Name the quiet sessions too.")
 @limits_option
+@weights_option
 @click.option(
     "--fail-on",
     type=click.Choice(["warn", "terminate"]),
@@ -68,6 +69,7 @@ def replay(
     as_json: bool,
     show_all: bool,
     limits_file: Path | None,
+    weights_file: Path | None,
     fail_on: Verdict | None,
     to_kafka: bool,
     speed: float | None,
@@ -79,12 +81,17 @@ def replay(
     """
     if speed is not None and not to_kafka:
         raise click.UsageError("--speed goes with --to-kafka: without Kafka nothing waits for anything")
-    if to_kafka and (as_json or show_all or fail_on or limits_file):
-        raise click.UsageError("--to-kafka leaves the judging to the worker: drop --json, --all, --fail-on, --limits")
+    # Weights that are set for all commands are no mistake here.
+    weighed = ctx.get_parameter_source("weights_file") is click.core.ParameterSource.COMMANDLINE
+    if to_kafka and (as_json or show_all or fail_on or limits_file or weighed):
+        raise click.UsageError(
+            "--to-kafka leaves the judging to the worker: drop --json, --all, --fail-on, --limits, --spin-weights"
+        )
     reader = Reader(paths)
     if to_kafka:
         return to_topics(kafka, reader, speed)
-    return judge(reader, read_limits(ctx, limits_file), as_json=as_json, show_all=show_all, fail_on=fail_on)
+    limits = read_limits(ctx, limits_file, weights_file=weights_file)
+    return judge(reader, limits, as_json=as_json, show_all=show_all, fail_on=fail_on)
 
 
 def judge(reader: Reader, limits: Limits, *, as_json: bool, show_all: bool, fail_on: Verdict | None) -> int:

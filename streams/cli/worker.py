@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from detectors import limits_from
-from streams.cli.options import Number, kafka_options, log_options, page_options
+from streams.cli.options import Number, kafka_options, log_options, page_options, weights_option, with_weights
 from streams.cli.output import announce
 from streams.config import Config
 from streams.kafka import KafkaSettings, KafkaUnavailable
@@ -20,6 +20,7 @@ from streams.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 DEFAULTS = WorkerSettings()
 DEFAULT_PORT = 9401
@@ -83,6 +84,7 @@ Exit codes:
     type=Number(1, 900),
     help="Seconds that the brokers may be away from a commit before the worker gives up.",
 )
+@weights_option
 @page_options(DEFAULT_PORT)
 @log_options
 @click.pass_obj
@@ -96,6 +98,7 @@ def worker(
     live_sessions: int,
     session_timeout: float,
     away_timeout: float,
+    weights_file: Path | None,
     pages: PageSettings,
 ) -> int:
     """Read agents' events, detect wheelspin, write alerts.
@@ -111,7 +114,7 @@ def worker(
         live_sessions=live_sessions,
         session_timeout=session_timeout,
         away_timeout=away_timeout,
-        limits=limits_from((config or Config()).layers),
+        limits=with_weights(limits_from((config or Config()).layers), weights_file),
     )
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:

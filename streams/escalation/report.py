@@ -43,6 +43,7 @@ def report(alert: Alert) -> Report:
         title=title,
         tried=tried,
         times=alert.count,
+        spin_score=alert.spin_score,
         recurring_failure=failure,
         look_at=begin,
         tokens_wasted=alert.tokens_wasted,
@@ -74,6 +75,8 @@ def _markdown(alert: Alert, title: str, tried: tuple[str, ...], failure: str | N
         row("spent on it", _wasted(alert)),
         row("alerts before", f"{alert.interventions_so_far}"),
     ]
+    if alert.spin_score is not None:
+        rows.append(row("spin score", f"{alert.spin_score:g}, from 0 (all new) to 1 (nothing new in the latest calls)"))
     rows += [row("limit", f"{limit.name} = {limit.value:g} ({limit.layer})") for limit in alert.limits]
     parts = [
         f"# {markdown_text(title)}",

@@ -7,15 +7,14 @@ weights. Needs scikit-learn, and reads and writes no file.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from detectors.features import FEATURES
+from detectors.features import FEATURES, WINDOW_CALLS
 from detectors.weights import FORMAT, Provenance, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from streams.training.examples import Examples
 
@@ -68,26 +67,35 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
         labels_sha256: digest of the file of labels, for the record.
 
     Raises:
-        Untrainable: there are too few loops or healthy sessions, or the features do not tell them apart.
+        Untrainable: there are too few loops or healthy sessions, they are too short, or the features do not tell them
+            apart.
         ModuleNotFoundError: scikit-learn is not installed.
     """
     import numpy as np  # noqa: PLC0415
     import sklearn  # noqa: PLC0415
 
     known = sorted((each for each in examples if each.measured.calls), key=lambda each: each.session_id)
-    parts = list(_parts(known))
-    left_out = [(each, _learn(rest).odds(each)) for part, rest in parts for each in part]
+    left_out: list[tuple[Examples, Any]] = []
+    for part, rest in _parts(known):
+        line = _learn(rest)
+        left_out += ((each, line.odds(each)) for each in part)
     odds = np.concatenate([odds for _, odds in left_out])
     spinning = np.concatenate([each.spinning for each, _ in left_out])
     slope, shift = _calibration(odds, spinning)
     whole = _learn(known)
-    final = _Line(whole.weights * slope, whole.intercept * slope + shift)
+    # Rounded as in the file, so that the limits hold for what is scored with.
+    final = _Line(np.round(whole.weights * slope, 4) + 0.0, round(whole.intercept * slope + shift, 4))
     usual = float(spinning.mean())
     # A session was not left out where it is alerted: its score by the final weights counts as well.
     highest = {
         each.session_id: max(_highest(each, _share(odds * slope + shift)), _highest(each, _share(final.odds(each))))
         for each, odds in left_out
     }
+    if not any(any(each.measured.speaks) for each in known if each.group != "loop"):
+        raise Untrainable(
+            "no healthy session has a call at which a high score would be an alert, so that none sets a limit; label "
+            f"some that have {WINDOW_CALLS} calls and more, and repeat some"
+        )
     warn = max(
         _limit([highest[each.session_id] for each in known if each.group == group], MAX_WARNED)
         for group in ("easy", "hard")
@@ -95,17 +103,18 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
     notice = min(warn, _limit([highest[each.session_id] for each in known if each.group != "loop"], MAX_NOTICED))
     warned = [(each.group, _highest(each, _share(odds * slope + shift)) >= warn) for each, odds in left_out]
     healthy = np.concatenate([np.array(each.measured.rows) for each in known if each.group != "loop"])
+    count_needs = min(notice, round(usual, 2))
     return Weights(
         format=FORMAT,
-        intercept=round(float(final.intercept), 4),
+        intercept=final.intercept,
         features={
-            feature.name: (round(float(weight), 4), round(float(typical), 3))
+            feature.name: (float(weight), round(float(typical), 3))
             for feature, weight, typical in zip(FEATURES, final.weights, healthy.mean(axis=0), strict=True)
         },
         notice=notice,
         warn=warn,
-        weak_needs=round(usual * WEAK_NEEDS, 4),
-        count_needs=min(notice, round(usual, 2)),
+        weak_needs=min(count_needs, round(usual * WEAK_NEEDS, 4)),
+        count_needs=count_needs,
         trained=Provenance(
             sessions=len(known),
             loops=sum(each.group == "loop" for each in known),
@@ -124,20 +133,31 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
     )
 
 
-def _parts(examples: Sequence[Examples]) -> Iterator[tuple[list[Examples], list[Examples]]]:
+def by_source(examples: Sequence[Examples]) -> bool:
+    """Tell whether each source can be left out in turn, since the others have loops and healthy sessions all the same.
+
+    Else parts of the sessions are left out, whose sources are not new to what was learned.
+    """
+    return all(_teaches(_without(examples, part)) for part in _sources(examples))
+
+
+def _sources(examples: Sequence[Examples]) -> list[list[Examples]]:
+    names = sorted({each.source for each in examples})
+    return [[each for each in examples if each.source == name] for name in names]
+
+
+def _parts(examples: Sequence[Examples]) -> list[tuple[list[Examples], list[Examples]]]:
     """Give what is left out in turn and the rest: each source, or else five parts of the sessions."""
-    sources = sorted({each.source for each in examples})
-    parts = [[each for each in examples if each.source == source] for source in sources]
-    if not all(_teaches(_without(examples, part)) for part in parts):
+    parts = _sources(examples)
+    if not by_source(examples):
         ordered = sorted(examples, key=lambda each: (each.group == "loop", each.session_id))
         parts = [ordered[start::_PARTS] for start in range(min(_PARTS, len(ordered)))]
-    for part in parts:
-        rest = _without(examples, part)
-        if not _teaches(rest):
-            raise Untrainable(
-                "there are too few examples; label at least two loops that go on and two healthy sessions, better many"
-            )
-        yield part, rest
+    found = [(part, _without(examples, part)) for part in parts]
+    if not found or not all(_teaches(rest) for _, rest in found):
+        raise Untrainable(
+            "there are too few examples; label at least two loops that go on and two healthy sessions, better many"
+        )
+    return found
 
 
 def _without(examples: Sequence[Examples], part: Sequence[Examples]) -> list[Examples]:
@@ -153,6 +173,7 @@ def _learn(examples: Sequence[Examples]) -> _Line:
     """Fit one line. Features whose weight would say the opposite of what they can mean are left out one by one."""
     import numpy as np  # noqa: PLC0415
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with it, too
 
     rows = np.concatenate([np.array(each.measured.rows, dtype=float) for each in examples])
     spinning = np.concatenate([each.spinning for each in examples])
@@ -161,15 +182,16 @@ def _learn(examples: Sequence[Examples]) -> _Line:
     scaled = (rows - centre) / spread
     signs = np.array([feature.sign for feature in FEATURES])
     kept = np.ones(len(FEATURES))
-    while True:
-        model = LogisticRegression(C=STRENGTH, tol=1e-8, max_iter=10_000).fit(
-            scaled * kept, spinning, sample_weight=weights
-        )
-        found = model.coef_[0] * kept
-        wrong = np.where(found * signs < 0, np.abs(found), 0.0)
-        if not wrong.any():
-            return _Line(found / spread, float(model.intercept_[0] - (found * centre / spread).sum()))
-        kept[wrong.argmax()] = 0.0
+    with threadpool_limits(1):  # on a busy machine several threads wait for each other, twenty times as long
+        while True:
+            model = LogisticRegression(C=STRENGTH, tol=1e-8, max_iter=10_000).fit(
+                scaled * kept, spinning, sample_weight=weights
+            )
+            found = model.coef_[0] * kept
+            wrong = np.where(found * signs < 0, np.abs(found), 0.0)
+            if not wrong.any():
+                return _Line(found / spread, float(model.intercept_[0] - (found * centre / spread).sum()))
+            kept[wrong.argmax()] = 0.0
 
 
 def _calibration(odds: Any, spinning: Any) -> tuple[float, float]:
@@ -203,7 +225,7 @@ def _limit(highest: Sequence[float], share: float) -> float:
     """Give the lowest limit, in hundredths, that at most this share of sessions reaches."""
     ranked = sorted(highest, reverse=True)
     over = ranked[int(len(ranked) * share)] if ranked else 0.0
-    return min(1.0, math.floor(over * 100 + 1) / 100)
+    return next((hundredths / 100 for hundredths in range(101) if hundredths / 100 > over), 1.0)
 
 
 def _auc(scores: Any, positive: Any) -> float:

@@ -112,7 +112,7 @@ class Applier:
     ) -> str:
         state = live.state
         limits, muted = self._overrides.resolve(event, state)
-        duplicates, late = state.duplicates, state.late
+        duplicates, late, calls = state.duplicates, state.late, state.calls
         alerts = self._observe(state, event, limits)
         written = [self._alert(record, alert, muted=muted) for alert in alerts]
         partition.keep(record.key, live)
@@ -122,6 +122,10 @@ class Applier:
             partition.put(out)
         for alert in alerts:
             self._metrics.alerts.labels(alert.level, alert.detector).inc()
+        score = state.spin.score
+        if score is not None and state.calls != calls and state.recent and state.recent[-1].mark.calls == state.calls:
+            # Else the score is of an earlier call: this one only talks, or repeats within its batch.
+            self._metrics.spin_score.observe(score)
         if state.late != late:
             return "late"
         return "duplicate" if state.duplicates != duplicates else "applied"

@@ -24,6 +24,23 @@ def test_recovered_comes_once_after_a_quiet_stretch(play, quiet, expected):
     assert found(play([*events, *[work(100 + n) for n in range(30)]]))[1:] == [("recovered", 22)]
 
 
+def test_alerts_carry_the_spin_score_they_were_weighed_with(play_weighed):
+    """Rounded, from the call on at which there is one, and also when the loop is broken."""
+    state, heard = SessionState(), []
+    for event in [*[tool_call(n) for n in range(4)], *[work(10 + n) for n in range(20)]]:
+        heard += [(alert, state.spin.score or 0.0) for alert in observe(state, event, Limits())]
+    (warned, _), (recovered, score) = heard
+    assert (warned.level, warned.spin_score) == ("warn", None)
+    assert (recovered.level, recovered.spin_score) == ("recovered", round(score, 3))
+    assert recovered.spin_score != score
+    assert play_weighed([tool_call(n) for n in range(5)])[-1].spin_score > 0
+
+
+def test_alerts_have_no_spin_score_where_it_is_switched_off(play):
+    """What is not computed is absent, not 0."""
+    assert {alert.spin_score for alert in play([tool_call(n) for n in range(9)])} == {None}
+
+
 def test_a_terminated_loop_does_not_recover(play):
     """Who was told to stop and goes on healthy is the orchestrator's matter."""
     events = [*[tool_call(n) for n in range(5)], *[work(10 + n) for n in range(40)]]

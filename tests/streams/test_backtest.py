@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from streams.backtest import playing
+from streams import pool
 from streams.cli import traction
 from tests.streams.backtest_kit import ALERT, LABELS, label, line, spinning, working, write
 
@@ -276,7 +276,7 @@ def test_what_labels_and_recordings_say_cannot_steer_the_terminal(tmp_path):
 @pytest.mark.parametrize("as_json", [False, True])
 def test_any_number_of_processes_says_the_same(recordings, labels, tmp_path, monkeypatch, as_json):
     """Portions played by several processes come out in the order of the reading."""
-    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
+    monkeypatch.setattr(pool, "PORTION_CALLS", 1)
     more = write(tmp_path / "more.jsonl", [call for n in range(40) for call in spinning(f"m{n}", times=n % 7)])
     flags = ["--labels", labels, "--unlabelled", *(["--json"] if as_json else []), more, recordings]
     one, two = run(*flags), run(*flags, "--jobs", 2)

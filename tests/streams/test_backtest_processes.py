@@ -1,10 +1,9 @@
-"""The processes of `traction backtest`: one that is lost, interruptions, and that none outlives its parent."""
+"""The processes of `traction backtest`: an interruption ends them, and none outlives its parent."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,51 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from detectors import Limits
-from streams.backtest import WorkersLost, play_all, playing
-from streams.importers import Session, read_path
-from tests.streams.backtest_kit import LABELS, spinning, working, write
+from tests.streams.backtest_kit import LABELS, spinning, write
 
 COMMAND = [sys.executable, "-P", "-m", "traction", "backtest"]
-
-
-def test_a_process_that_is_lost_is_told(tmp_path, monkeypatch):
-    """When the system ends a process that plays, it is said, nothing hangs, and no other is left."""
-    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
-    many = write(tmp_path / "many.jsonl", [call for n in range(200) for call in spinning(f"m{n}")])
-    sessions = [found for found in read_path(many) if isinstance(found, Session)]
-
-    def kill(_):
-        for process in multiprocessing.active_children()[:1]:
-            process.kill()
-
-    with pytest.raises(WorkersLost):
-        play_all(sessions, [Limits()], 2, kill)
-    assert multiprocessing.active_children() == []
-
-
-class Endless(Limits, frozen=True):
-    """Limits that keep the process busy which they are handed to."""
-
-    def __reduce__(self):
-        return time.sleep, (40,)
-
-
-def test_an_interruption_waits_for_no_session(tmp_path, monkeypatch):
-    """What a process is at is not played to its end before Ctrl-C is obeyed, and no process is left."""
-    monkeypatch.setattr(playing, "PORTION_CALLS", 1)
-    (session,) = read_path(write(tmp_path / "one.jsonl", working("one")))
-
-    def sessions():
-        yield session
-        time.sleep(1)  # so that a process is at it
-        raise KeyboardInterrupt
-
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        play_all(sessions(), [Endless()], 2, lambda _: None)
-    assert time.monotonic() - started < 20
-    assert multiprocessing.active_children() == []
 
 
 def stat(pid):

@@ -332,7 +332,7 @@ def test_shared_table_knows_the_shared_options() -> None:
     for name in cli.COMMANDS:
         command = cli.traction.get_command(context, name)
         assert command is not None
-        found |= {option.name for option in options_of(command) if isinstance(option, SharedOption)}
+        found |= {flag(option) for option in options_of(command) if isinstance(option, SharedOption)}
     assert found == set(SHARED_KEYS)
 
 

@@ -24,6 +24,7 @@ from streams.metrics import (
     RECORDS_OF_BATCH,
     SECONDS_OF_COMMIT,
     SECONDS_TO_ALERT,
+    SPIN_SCORES,
     Bounded,
     EscalationMetrics,
     WorkerMetrics,
@@ -119,7 +120,7 @@ def test_two_sets_of_metrics_live_side_by_side() -> None:
     escalation()
 
 
-@pytest.mark.parametrize("buckets", [SECONDS_TO_ALERT, SECONDS_OF_COMMIT, RECORDS_OF_BATCH])
+@pytest.mark.parametrize("buckets", [SECONDS_TO_ALERT, SECONDS_OF_COMMIT, RECORDS_OF_BATCH, SPIN_SCORES])
 def test_buckets_are_few_and_rising(buckets: tuple[float, ...]) -> None:
     """Each bucket is a series for each process."""
     assert list(buckets) == sorted(set(buckets))
@@ -130,6 +131,14 @@ def test_the_objective_is_an_edge() -> None:
     """The share of alerts within 0.1 s can be read off, and the range reaches from 10 ms to 60 s."""
     assert 0.1 in SECONDS_TO_ALERT
     assert (SECONDS_TO_ALERT[0], SECONDS_TO_ALERT[-1]) == (0.01, 60)
+
+
+def test_spin_scores_are_counted_by_tenths_below_1() -> None:
+    """A shift of the scores shows before any limit is reached; 1 would be the bucket of all a second time."""
+    assert set(SPIN_SCORES) >= {tenths / 10 for tenths in range(1, 10)}
+    assert (SPIN_SCORES[0] > 0, SPIN_SCORES[-1] < 1) == (True, True)
+    buckets = [sample for family in ours(worker()) for sample in family.samples if "spin_score_bucket" in sample.name]
+    assert [sample.labels for sample in buckets] == [{"le": str(edge)} for edge in (*SPIN_SCORES, "+Inf")]
 
 
 @given(values=st.lists(st.text(min_size=1, max_size=5), max_size=60), limit=st.integers(0, 5))

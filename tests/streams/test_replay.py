@@ -172,9 +172,24 @@ def test_one_object_per_alert_and_line(loop):
     assert rows == [row(session, alert) for alert in play(session, Limits()).alerts]
     assert rows[0] == rows[0] | {"source": str(loop), "session_id": "spins", "seq": 2, "level": "warn", "count": 3}
     assert list(rows[0]) == [
-        "source", "session_id", "seq", "level", "detector", "loop_id", "count", "reasoning", "alert_id",
+        "source", "session_id", "seq", "level", "detector", "loop_id", "count", "spin_score", "reasoning",
+        "alert_id",
     ]  # fmt: skip
     assert code(result) == 0
+
+
+def test_the_spin_score_is_shown_once(loop):
+    """Timeline and rows carry it, unless there is none yet, or the reasoning tells it."""
+    (session,) = sessions(loop)
+    few, enough = play(session, Limits()).alerts
+    assert (few.spin_score, row(session, few)["spin_score"]) == (None, None)
+    assert enough.spin_score is not None
+    assert row(session, enough)["spin_score"] == enough.spin_score
+    early, late = [text for text in session_lines(Played(session, [few, enough])) if "called at" in text]
+    assert early.endswith("called at #0 #1 #2")
+    assert late.endswith(f"called at #0 #1 #2 #3 #4 (spin score {enough.spin_score:.2f})")
+    told = msgspec.structs.replace(enough, reasoning="hardly anything new (spin score 0.93): the same call")
+    assert "\n".join(session_lines(Played(session, [told]))).count("spin score") == 1
 
 
 def test_the_timeline_says_what_where_and_how_bad(loop, quiet):

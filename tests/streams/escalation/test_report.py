@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from schemas.common import Agent, Task
 from schemas.outputs import Evidence, Position
 from streams.escalation.report import report
@@ -48,6 +50,17 @@ def test_the_page_says_what_happened(alert: MakeAlert) -> None:
 def test_estimates_are_marked(alert: MakeAlert) -> None:
     """What was not measured is not said as if it were."""
     assert "1,000 tokens, estimated" in report(alert(tokens_wasted=1_000, wasted_estimated=True)).markdown
+
+
+@pytest.mark.parametrize(
+    ("score", "said"), [(0.93, "0.93, from 0 (all new)"), (0.0, "0, from 0 (all new)"), (None, "")]
+)
+def test_the_spin_score_is_said_with_its_scale(alert: MakeAlert, score: float | None, said: str) -> None:
+    """A person who never heard of it reads what the number means; where there is none, nothing is said."""
+    called = report(alert(spin_score=score))
+    assert called.spin_score == score
+    rows = [text for text in called.markdown.splitlines() if text.startswith("| spin score |")]
+    assert rows == ([f"| spin score | {said} to 1 (nothing new in the latest calls) |"] if said else [])
 
 
 def test_without_a_failure_there_is_no_such_section(alert: MakeAlert) -> None:

@@ -76,6 +76,57 @@ def test_results_are_counted(bench: Bench, record: MakeRecord) -> None:
     assert found == {"applied": 2, "duplicate": 1, "late": 1, "dead": 1}
 
 
+def scores(bench: Bench) -> list[float]:
+    """Read how many spin scores were observed, and their sum."""
+    return [bench.value("traction_spin_score_count"), bench.value("traction_spin_score_sum")]
+
+
+def test_each_call_with_a_spin_score_is_observed_once(bench: Bench, record: MakeRecord) -> None:
+    """From the call on at which there is a score, with the value that the state has."""
+    wanted: list[float] = []
+    for call in (tool_call("s", number, result=f"all {number // 2}") for number in range(9)):
+        bench.apply([record(call)])
+        score = bench.partition.session(b"s").state.spin.score
+        assert (score is None) == (call.event_id in {"s:0", "s:1", "s:2"})
+        wanted += [] if score is None else [score]
+        assert scores(bench) == pytest.approx([len(wanted), sum(wanted)])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(CALLS[4], id="duplicate"),
+        pytest.param(tool_call("s", 9, occurred_at=BEGIN - timedelta(days=1)), id="late"),
+        pytest.param(tool_call("s", 9, phase="start"), id="start of a call"),
+        pytest.param(tool_call("s", 9, tool="TodoWrite", arguments={"todos": ["a"]}), id="talk"),
+        pytest.param(tool_call("s", 5, arguments={"path": "b"}, batch_id="b1", event_id="again"), id="in a batch"),
+        pytest.param(SessionEvent(event_id="t", session_id="s", occurred_at=BEGIN, kind="turn"), id="turn"),
+        pytest.param(
+            SessionEvent(event_id="u", session_id="s", occurred_at=BEGIN + timedelta(seconds=1), kind="user_message"),
+            id="what has calls counted anew",
+        ),
+        pytest.param(tool_call("s", 9, event_id="unwritable"), id="dead"),
+    ],
+)
+def test_an_event_without_a_spin_score_of_its_own_is_not_observed(record: MakeRecord, event: SessionInput) -> None:
+    """The score of the call before it, which the state still has, is not counted a second time."""
+    bench = Bench(fragile)
+    batched = tool_call("s", 5, arguments={"path": "b"}, batch_id="b1")
+    bench.apply(map(record, [*CALLS, batched]))
+    before = scores(bench)
+    bench.apply([record(event)])
+    assert bench.partition.session(b"s").state.spin.score is not None
+    assert (scores(bench), before[0]) == (before, 3)
+
+
+def test_no_spin_score_is_observed_where_it_is_switched_off(record: MakeRecord) -> None:
+    """What is not computed is not shown as 0."""
+    bench = Bench(limits=Limits(off=("spin_score",)))
+    bench.apply(map(record, CALLS))
+    assert bench.partition.session(b"s").state.calls == 5
+    assert scores(bench) == [0, 0]
+
+
 def test_a_dead_letter_wants_a_commit_at_once(bench: Bench, record: MakeRecord) -> None:
     """So does an alert; an ordinary event can wait for the interval."""
     bench.apply([record(CALLS[0])])
