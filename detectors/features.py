@@ -128,7 +128,7 @@ _SIGNS: tuple[tuple[str, str, str, Sign, str], ...] = (
     ("edits", "edit", "that edit", 0, ""),
     ("runs", "run or check something", "that run or check something", 0, ""),
     ("polls", "ask how something gets on", "that poll", -1, ""),
-    ("applied", "changed something", "that changed something and were accepted", -1, "applied"),
+    ("applied", "made a change that was accepted", "that changed something and were accepted", -1, "applied"),
     ("stale", "brought next to nothing new", f"of whose text less than {STALE_PERCENT} % is new", 1, "news"),
 )
 """What is counted over the window: name, words of a verb, words of the definition, sign and theme."""

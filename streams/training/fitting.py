@@ -173,7 +173,7 @@ def _learn(examples: Sequence[Examples]) -> _Line:
     """Fit one line. Features whose weight would say the opposite of what they can mean are left out one by one."""
     import numpy as np  # noqa: PLC0415
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with it, too
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with it, too
 
     rows = np.concatenate([np.array(each.measured.rows, dtype=float) for each in examples])
     spinning = np.concatenate([each.spinning for each in examples])

@@ -257,7 +257,7 @@ def test_thoughts_between_calls_are_not_measured():
         ("again_call", 7 / 8, "7 of the last 8 calls were made before"),
         ("empty", 0.0, "none of the last 8 calls brought nothing"),
         ("stale", 1.0, "8 of the last 8 calls brought next to nothing new"),
-        ("applied", 0.0, "none of the last 8 calls changed something"),
+        ("applied", 0.0, "none of the last 8 calls made a change that was accepted"),
         ("before_failure", log2(6) / 4, "one failure for the 6th time"),
         ("before_call", 0.25, "this call for the 2nd time"),
         ("before_pair", log2(3) / 4, "this call with this result for the 3rd time"),

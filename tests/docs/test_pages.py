@@ -13,11 +13,13 @@ from click.testing import CliRunner
 
 from detectors import limits_from
 from detectors.catalogue import Tools
+from detectors.weights import read_weights
 from schemas.decode import decode
 from schemas.topics import TOOL_CALLS, TOPICS
 from streams.cli import COMMANDS, traction
 from streams.config import flag, load
 from streams.importers import neutral
+from tests.streams.backtest_kit import ALERT, label, line, spinning, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +38,7 @@ RUN = {
 
 CHECKED = {
     "backtest-neutral", "flow", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
-    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-tools",
+    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools", "train",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 
@@ -123,8 +125,8 @@ def test_commands_are_there(pages: dict[str, str], blocks: list[Block]) -> None:
     ours = [re.split(r"\s{2,}", line)[0] for line in lines if re.match(r"traction( [a-z-]|$)", line)]
 
     assert len(ours) > len(COMMANDS)
-    for line in ours:
-        parse(line.replace("COMMAND ", ""))
+    for each in ours:
+        parse(each.replace("COMMAND ", ""))
 
 
 @pytest.mark.parametrize("line", ["traction fly", "traction worker --fast", "traction topics fly"])
@@ -243,6 +245,12 @@ def test_the_settings_for_a_replay_are_accepted(block: Find, tmp_path: Path) -> 
     assert limits_from([("file", load(file, COMMANDS).limits)]).session_mode == "explore"
 
 
+def reading(session: str) -> list[dict[str, Any]]:
+    """Give a session in which all but two calls bring something new."""
+    files = [seq - 5 if seq in {9, 13} else seq for seq in range(16)]
+    return [line(session, seq, f"cat {session}/{name}", f"text {name} of {session}") for seq, name in enumerate(files)]
+
+
 def test_the_recordings_shown_are_read(block: Find, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The neutral form shown prints what stands below it, and the labels shown score it."""
     monkeypatch.chdir(tmp_path)
@@ -257,6 +265,37 @@ def test_the_recordings_shown_are_read(block: Find, tmp_path: Path, monkeypatch:
 
     assert run("replay-neutral") == block("replay-neutral-output").text
     assert re.search(r"^loops found +1 of 1$", run("backtest-neutral", "--jobs", "1"), re.MULTILINE)
+
+
+def test_the_spin_score_is_trained_as_shown(block: Find, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands in their order, on sessions of three sources: the first writes what the last one names."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recordings").mkdir()
+    names = [f"{source}/{kind}-{n}" for source in "xyz" for kind in ("loop", "well") for n in range(2)]
+    loops = [name for name in names if "loop" in name]
+    calls = [call for name in names for call in (spinning(name, times=8) if name in loops else reading(name))]
+    write(tmp_path / "recordings" / "calls.jsonl", calls)
+    said = [
+        label(name, "loop", first_loop_seq=ALERT - 2) if name in loops else label(name, "healthy") for name in names
+    ]
+    write(tmp_path / "labels.jsonl", said)
+
+    install, train, backtest, worker = block("train").text.splitlines()
+    assert install.startswith("pip install 'traction[train]'")
+    for command in (train, backtest):
+        words = [*shlex.split(command, comments=True)[1:], "--jobs", "1"]
+        result = CliRunner().invoke(traction, words, standalone_mode=False)
+        assert (result.return_value, result.stderr, result.exception) == (0, "", None)
+    file = shlex.split(worker, comments=True)[-1]
+    assert read_weights((tmp_path / file).read_bytes()).source.trained.sessions == len(names)
+
+
+def test_the_settings_that_switch_the_spin_score_off_do(block: Find, tmp_path: Path) -> None:
+    """With them nothing is scored."""
+    file = tmp_path / "traction.toml"
+    file.write_text(block("settings-spin-off").text, "utf-8")
+
+    assert not limits_from([("file", load(file, COMMANDS).limits)]).scores_spin
 
 
 def test_the_fields_of_the_neutral_form_are_told(pages: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -446,12 +447,12 @@ def test_a_session_that_could_not_be_alerted_has_no_score():
     assert said[1] == "  no call at which the score could be an alert"
 
 
-def test_rows_by_source_show_what_ends_healthy_sessions(recordings, labels):
-    """The limit of the weights that a source was scored with stands in its row, those without a label included."""
+def test_rows_by_source_show_the_limit_that_was_learned(recordings, labels):
+    """That of the weights that a source was scored with stands in its row, those without a label included."""
     right = read_labels(labels)
     heard, folds = played(recordings, right)
     cases = match(heard.values(), right)
     scores = [score(cases.cases, place, name) for place, name in enumerate(CONFIGURATIONS)]
-    rows = {row.split()[0]: row.split()[-1] for row in list(source_lines(scores, folds))[2:]}
-    limits = {fold.source: f"{fold.warn:.2f}" for fold in folds.learned}
-    assert rows == {"a": limits["a"], "b": limits["b"], "c": limits["c"], "d": limits[None]}
+    learned = [replace(fold, warn=place / 10) for place, fold in enumerate(folds.learned, start=1)]
+    rows = {row.split()[0]: row.split()[-1] for row in list(source_lines(scores, replace(folds, learned=learned)))[2:]}
+    assert rows == {"a": "0.10", "b": "0.20", "c": "0.30", "d": "0.40"}
