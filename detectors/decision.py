@@ -102,7 +102,7 @@ def _weighed(state: SessionState, finding: Finding, limits: Limits) -> Finding:
     score = state.spin.score
     if score is None or not finding.weak or finding.hard or finding.level == "notice":
         return finding
-    needed = limits.spin_count_needs if finding.detector in _COUNTING else limits.spin_weak_needs
+    needed = limits.spin_notice if finding.detector in _COUNTING else limits.spin_weak_needs
     if score >= needed or limits.layer(finding.limit) != "default":
         return finding
     return replace(finding, level="notice", what=f"{finding.what}, though the spin score is only {score:.3f}")

@@ -11,6 +11,7 @@ from math import log2
 from typing import Literal
 
 from detectors.facts import Call
+from detectors.interface import fills_in
 from detectors.novelty import new_share
 from detectors.state import SessionState
 
@@ -274,8 +275,13 @@ def measure(state: SessionState, window: list[Call]) -> list[float]:
 
 
 def _answer(call: Call) -> int:
-    """Return the call's answer when it says something: what acknowledges an edit does not, nor does an empty one."""
-    return 0 if call.empty or call.applied else call.answer
+    """Return the call's answer when it says something.
+
+    What acknowledges an edit does not, nor does an empty one, nor the page of a form while it is filled in.
+    """
+    if call.empty or call.applied or (call.kind == "interact" and fills_in(call.tool)):
+        return 0
+    return call.answer
 
 
 def _outcome(call: Call) -> int:

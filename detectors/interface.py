@@ -6,6 +6,7 @@ anew on every load is masked, and pages are compared by address, title and place
 """
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from detectors.canonical import digest
@@ -50,6 +51,7 @@ _TITLE = re.compile(r"""(?i)\btitle["']?\s*[:=]\s*["']?([^\n"']{1,200})""")
 _PLACE = re.compile(
     r"(?i)\b(?:positioned|position|scrolled?|scroll_?[xy]?|offset|viewport|pixels (?:above|below))\b[^\n]{0,80}"
 )
+_FILLS = re.compile(r"(?:^|_)(?:type|fill|input|select|enter|check)(?:_|$)")
 
 
 def is_picture(text: str) -> bool:
@@ -102,3 +104,9 @@ def page_of(result: str, *, scrolls: bool) -> int:
     title = _TITLE.search(head)
     where = linked.group(0) if linked else address.group(1) if address else ""
     return digest("page", where, title.group(1) if title else "", *places[:4])
+
+
+@lru_cache(maxsize=1_024)
+def fills_in(tool: str) -> bool:
+    """Tell whether a tool, by its plain name, fills in a form: then the page stays, as it should."""
+    return _FILLS.search(tool) is not None

@@ -227,13 +227,12 @@ class SpinScoreLimits(_Section, frozen=True, kw_only=True):
     """The learned score, from 0 to 1; each limit 0 for the one that was learned with the weights.
 
     What a weak rule found needs a score of ``weak_needs`` to be more than a notice; where the rule only counts calls,
-    whatever they bring, it needs ``count_needs``.
+    whatever they bring, it needs one of ``notice``.
     """
 
     notice: Annotated[float, Meta(ge=0, le=1)] = 0.0
     warn: Annotated[float, Meta(ge=0, le=1)] = 0.0
     weak_needs: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    count_needs: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
 class DecisionLimits(_Section, frozen=True, kw_only=True):
@@ -304,11 +303,6 @@ class Limits(_Section, frozen=True, kw_only=True):
         """The score below which what a weak rule found is only a notice."""
         return self.spin_score.weak_needs or self.model.source.weak_needs
 
-    @property
-    def spin_count_needs(self) -> float:
-        """The same for rules that only count calls."""
-        return self.spin_score.count_needs or self.model.source.count_needs
-
     def layer(self, name: str) -> str:
         """Return the layer that set the limit of this dotted name; ``default`` when none did."""
         return self.layers.get(name, "default")
@@ -342,6 +336,8 @@ _PAIRS = (
     ("same_answer", "warn", "terminate"),
     ("same_answer", "terminate", "window"),
     ("rereads", "notice", "warn"),
+    ("spin_score", "weak_needs", "notice"),
+    ("spin_score", "notice", "warn"),
 )
 
 
@@ -406,7 +402,7 @@ def _check_pairs(limits: Limits) -> None:
     names = limits.layers
     for section, low, high in _PAIRS:
         group = getattr(limits, section)
-        if getattr(group, low) > getattr(group, high):
+        if getattr(group, low) > getattr(group, high) and getattr(group, high):
             blamed = names.get(f"{section}.{low}") or names.get(f"{section}.{high}") or "default"
             raise InvalidLimits(
                 f"{blamed}: {section}.{low} = {getattr(group, low)} is above "

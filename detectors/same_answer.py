@@ -5,13 +5,13 @@ small values are data. Equal records of different things occur, so the evidence 
 says of its success is an acknowledgement, so of those only answers that say no are counted, and pages of interfaces.
 """
 
-import re
 from collections.abc import Iterator
 
 from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding, level_of
+from detectors.interface import fills_in
 from detectors.limits import Limits
 from detectors.state import SessionState
 
@@ -26,7 +26,6 @@ ABOUT = About(
 )
 
 _MIN_ACTIONS = 3  # fewer different calls than this are an identical call, or an alternation
-_FILLS = re.compile(r"(?:^|_)(?:type|fill|input|select|enter|check)(?:_|$)")
 _LOOKS = frozenset({"read", "search"})
 
 
@@ -59,7 +58,7 @@ def _counts(call: Call) -> bool:
     if not call.answer or call.talks or call.outage or not call.action or call.failure or call.applied:
         return False
     if call.kind == "interact":  # whatever is pressed, the page stays; when a form is filled in, it should
-        return call.recorded and not call.scrolls and _FILLS.search(call.tool) is None
+        return call.recorded and not call.scrolls and not fills_in(call.tool)
     if call.kind in _LOOKS:
         return not call.empty
     return call.complains and call.kind != "check"  # which did not fail

@@ -74,8 +74,8 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         features: for each feature its weight, in log odds, and its typical value in healthy sessions.
         notice: scores from here on are a notice.
         warn: scores from here on are a warn: at most one in a hundred healthy sessions reaches it.
-        weak_needs: what a weak rule found needs this score to be more than a notice.
-        count_needs: what a rule found that only counts calls, likewise.
+        weak_needs: what a weak rule found needs this score to be more than a notice itself; one that only counts calls
+            needs `notice`.
         trained: where the weights come from.
     """
 
@@ -85,7 +85,6 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     notice: Share
     warn: Share
     weak_needs: Share
-    count_needs: Share
     trained: Provenance
 
 
@@ -147,10 +146,8 @@ def read_weights(data: bytes) -> Model:
     if lacking or unknown:
         what = " and ".join(filter(None, (lacking and f"lacks {lacking}", unknown and f"has {unknown} too many")))
         raise InvalidWeights(f"field `features` {what}; make the file anew with traction train")
-    if not weights.weak_needs <= weights.count_needs <= weights.notice <= weights.warn:
-        raise InvalidWeights(
-            "fields `weak_needs`, `count_needs`, `notice` and `warn` must rise in this order; correct them"
-        )
+    if not weights.weak_needs <= weights.notice <= weights.warn:
+        raise InvalidWeights("fields `weak_needs`, `notice` and `warn` must rise in this order; correct them")
     pairs = [weights.features[name] for name in names]
     return Model(tuple(weight for weight, _ in pairs), tuple(usual for _, usual in pairs), weights)
 

@@ -163,9 +163,7 @@ def features() -> str:
 def learned() -> str:
     """Write the limits that were learned with the weights, and what they were learned from."""
     source = DEFAULT_MODEL.source
-    limits = "\n".join(
-        f"- `{name}` {getattr(source, name):g}" for name in ("weak_needs", "count_needs", "notice", "warn")
-    )
+    limits = "\n".join(f"- `{name}` {getattr(source, name):g}" for name in ("weak_needs", "notice", "warn"))
     of = source.trained
     learned_from = (
         f"Learned from {of.calls:,} calls of {of.sessions} sessions from {of.sources} sources; {of.loops} of these "

@@ -52,7 +52,6 @@ class Fold:
         notice: scores from here on are a notice.
         warn: scores from here on are a warn.
         weak_needs: what a weak rule found needs this score to be more than a notice.
-        count_needs: what a rule found that only counts calls, likewise.
         call_auc: how likely a call of a loop scores above a healthy one, within the other sources.
         session_auc: of sessions, by their highest scores, likewise.
     """
@@ -65,7 +64,6 @@ class Fold:
     notice: float
     warn: float
     weak_needs: float
-    count_needs: float
     call_auc: float
     session_auc: float
 
@@ -194,7 +192,6 @@ def _fold(source: str | None, weights: Weights) -> Fold:
         weights.notice,
         weights.warn,
         weights.weak_needs,
-        weights.count_needs,
         trained.call_auc,
         trained.session_auc,
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STRONGEST = 10
 """Weights that are told to people: those beyond carry little."""
 
-LIMITS = ("notice", "warn", "weak_needs", "count_needs")
+LIMITS = ("notice", "warn", "weak_needs")
 """The limits among the weights, by the names of their fields."""
 
 

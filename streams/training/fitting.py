@@ -103,7 +103,6 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
     notice = min(warn, _limit([highest[each.session_id] for each in known if each.group != "loop"], MAX_NOTICED))
     warned = [(each.group, _highest(each, _share(odds * slope + shift)) >= warn) for each, odds in left_out]
     healthy = np.concatenate([np.array(each.measured.rows) for each in known if each.group != "loop"])
-    count_needs = min(notice, round(usual, 2))
     return Weights(
         format=FORMAT,
         intercept=final.intercept,
@@ -113,8 +112,7 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
         },
         notice=notice,
         warn=warn,
-        weak_needs=min(count_needs, round(usual * WEAK_NEEDS, 4)),
-        count_needs=count_needs,
+        weak_needs=min(notice, round(usual * WEAK_NEEDS, 4)),
         trained=Provenance(
             sessions=len(known),
             loops=sum(each.group == "loop" for each in known),

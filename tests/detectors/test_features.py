@@ -1,5 +1,6 @@
 """The features of the spin score: each against a plain reading of its definition, their bounds, and their words."""
 
+import re
 from math import log2
 
 import pytest
@@ -35,7 +36,8 @@ def last(*events):
 
 def answer(call: Call) -> int:
     """What a call says, where it says something that another could say as well."""
-    return 0 if call.empty or call.applied else call.answer
+    filled = call.kind == "interact" and re.search(r"(^|_)(type|fill|input|select|enter|check)(_|$)", call.tool)
+    return 0 if call.empty or call.applied or filled else call.answer
 
 
 def outcome(call: Call) -> int | str:
@@ -94,7 +96,7 @@ def plainly(history: list[Call]) -> dict[str, float]:
     values["distinct_tools"] = len({call.tool for call in window}) / calls
     values["news"] = history[-1].news / 100
     values["news_mean"] = sum(call.news for call in window) / calls / 100
-    values["position"] = log2(1 + min(history[-1].seq - history[0].seq, 15)) / 4
+    values["position"] = log2(1 + min(history[-1].seq, 15)) / 4
     return values
 
 
@@ -172,6 +174,15 @@ def test_what_acknowledges_an_edit_is_no_answer():
     features = last(*(edit(0, f"src/{n}.py", f"part_{n} = {n}") for n in range(8)))
     assert (features["again_result"], features["distinct_results"]) == (0.0, 1.0)
     assert features["applied"] == features["edits"] == 1.0
+
+
+def test_the_page_of_a_form_is_no_answer_while_it_is_filled_in():
+    """It stays, as it should; what a button leads to is an answer."""
+    page = "Page URL: https://shop.example/form\nPage Title: Application form\nThe form is shown with all its fields"
+    fields = [tool_call(0, "browser_type", {"ref": f"e{n}", "text": f"{n}"}, page) for n in range(8)]
+    assert last(*fields)["distinct_results"] == 1.0
+    buttons = [tool_call(0, "browser_click", {"ref": f"e{n}"}, page) for n in range(8)]
+    assert last(*buttons)["distinct_results"] == 1 / 8
 
 
 def test_edits_count_without_their_comments():

@@ -97,12 +97,11 @@ def test_the_limits_are_those_of_the_weights_unless_they_are_set():
     """Zero stands for the ones that were learned."""
     source = DEFAULT_MODEL.source
     limits = Limits()
-    learned = (source.notice, source.warn, source.weak_needs, source.count_needs)
-    assert (limits.spin_notice, limits.spin_warn, limits.spin_weak_needs, limits.spin_count_needs) == learned
-    chosen = {"notice": 0.5, "warn": 0.75, "weak_needs": 0.125, "count_needs": 0.25}
+    learned = (source.notice, source.warn, source.weak_needs)
+    assert (limits.spin_notice, limits.spin_warn, limits.spin_weak_needs) == learned
+    chosen = {"notice": 0.5, "warn": 0.75, "weak_needs": 0.125}
     limits = limits_from([("file", {"spin_score": chosen})])
-    assert (limits.spin_notice, limits.spin_warn) == (0.5, 0.75)
-    assert (limits.spin_weak_needs, limits.spin_count_needs) == (0.125, 0.25)
+    assert (limits.spin_notice, limits.spin_warn, limits.spin_weak_needs) == (0.5, 0.75, 0.125)
 
 
 EAGER = {"spin_score.notice": 1e-6, "spin_score.warn": 2e-6}
@@ -222,8 +221,8 @@ def test_the_score_that_is_needed_is_a_limit():
     """Reached exactly it lets the warn stand, just above it does not, for both kinds of rules."""
     at = first_alert(CATEGORY, "category", {"off": ["spin_score"]})
     score = scores(CATEGORY)[at]
-    assert first_alert(CATEGORY[: at + 1], "category", {"spin_score.count_needs": score}) == at
-    assert first_alert(CATEGORY[: at + 1], "category", {"spin_score.count_needs": score + 1e-9}) is None
+    assert first_alert(CATEGORY[: at + 1], "category", {"spin_score.notice": score}) == at
+    assert first_alert(CATEGORY[: at + 1], "category", {"spin_score.notice": score + 1e-9}) is None
     misses = [tool_call(n, "search_docs", {"query": f"how to {w}"}, {"results": []}) for n, w in enumerate(WORDS_ASKED)]
     at = first_alert(misses, "fruitless_search", {"off": ["spin_score"]})
     score = scores(misses)[at]
@@ -237,13 +236,18 @@ WORDS_ASKED = ["fly", "sew", "row", "bake", "knit", "weld", "sail", "ski", "dig"
 def test_a_limit_that_somebody_set_holds_without_the_score():
     """It is their word."""
     assert levels(CATEGORY, "category", {"category.explore_warn": 90})[0] == "warn"
-    assert levels(CATEGORY, "category", {"category.explore_warn": 100, "spin_score.count_needs": 1.0})[0] == "warn"
+    assert (
+        levels(CATEGORY, "category", {"category.explore_warn": 100, "spin_score.notice": 1.0, "spin_score.warn": 1.0})[
+            0
+        ]
+        == "warn"
+    )
 
 
 def test_strong_rules_do_not_need_the_score():
     """An exact repeat is one, whatever else is new."""
     same = [shell(n, "./sync.sh", "0 files") for n in range(3)]
-    needed = {"spin_score.weak_needs": 1.0, "spin_score.count_needs": 1.0}
+    needed = dict.fromkeys(("spin_score.warn", "spin_score.notice", "spin_score.weak_needs"), 1.0)
     calls = numbered([*map(look, range(9)), *same])
     assert levels(calls, "identical", needed) == ["warn"]
 
@@ -252,9 +256,9 @@ def test_what_counts_calls_is_borne_out_by_a_high_score():
     """Then it may terminate; a score that is no warn does not let it."""
     calls = [tool_call(n, "frobnicate", {"unit": n % 40}, f"unit {n % 40} reads {n % 40}") for n in range(300)]
     off = [name for name in ALONE["off"] if name != "category"]
-    low = {"off": off, "spin_score.notice": 0.999, "spin_score.warn": 0.9999, "spin_score.count_needs": 1e-9}
+    low = {"off": off, "spin_score.notice": 1e-9, "spin_score.warn": 0.9999}
     assert levels(calls, "category", low) == ["warn", "warn"]
-    high = {**low, "spin_score.notice": 1e-9, "spin_score.warn": 1e-9, "spin_score.count_needs": 1e-9}
+    high = {**low, "spin_score.warn": 1e-9}
     assert "terminate" in {alert.level for alert in played(calls, high)[0]}
 
 
@@ -262,7 +266,7 @@ def weighing(**weights):
     """Limits whose score weighs only these features."""
     features = {feature.name: (weights.get(feature.name, 0.0), 0.0) for feature in FEATURES}
     source = msgspec.structs.replace(
-        DEFAULT_MODEL.source, features=features, intercept=-2.0, notice=0.5, warn=0.75, weak_needs=0.0, count_needs=0.0
+        DEFAULT_MODEL.source, features=features, intercept=-2.0, notice=0.5, warn=0.75, weak_needs=0.0
     )
     return msgspec.structs.replace(limits_from([("test", ALONE)]), model=read_weights(write_weights(source)))
 

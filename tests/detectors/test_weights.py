@@ -14,7 +14,7 @@ from detectors.weights import DEFAULT_MODEL, FORMAT, InvalidWeights, Provenance,
 
 GOOD = msgspec.to_builtins(DEFAULT_MODEL.source)
 NAMES = [feature.name for feature in FEATURES]
-LEVELS = ("weak_needs", "count_needs", "notice", "warn")
+LEVELS = ("weak_needs", "notice", "warn")
 
 
 def told(content):

@@ -217,7 +217,7 @@ def test_one_object_holds_all_of_it(recordings, labels, limits):
     assert list(folds) == ["learned", "calibration", "lowest_loops", "highest_healthy"]
     assert [each["source"] for each in folds["learned"]] == ["a", "b", "c", None]
     for each in folds["learned"]:
-        assert 0 < each["weak_needs"] <= each["count_needs"] <= each["notice"] <= each["warn"] <= 1
+        assert 0 < each["weak_needs"] <= each["notice"] <= each["warn"] <= 1
     calibration, whole = folds["calibration"], folds["learned"][-1]
     assert (calibration["calls"], calibration["spinning"]) == (whole["calls"], whole["spinning"])
     assert sum(each["calls"] for each in calibration["bins"]) == calibration["calls"]

@@ -88,7 +88,7 @@ def test_limits_of_a_file_do_not_bring_back_the_usual_weights(high, loop, tmp_pa
         (b"{}", "required field `format`; make the file anew with traction train"),
         (
             write_weights(msgspec.structs.replace(DEFAULT_MODEL.source, warn=0.0)),
-            "fields `weak_needs`, `count_needs`, `notice` and `warn` must rise in this order; correct them",
+            "fields `weak_needs`, `notice` and `warn` must rise in this order; correct them",
         ),
         (None, "is a directory"),
     ],
