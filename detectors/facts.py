@@ -36,8 +36,8 @@ class Call(msgspec.Struct, array_like=True):
 
     Set when the call is counted: ``settled`` calls (an accepted edit came after them) no longer count towards a
     majority; ``stale`` ones brought what the session had seen before; ``news`` is the share of the pieces that were
-    new, in hundredths; ``signs`` is what the spin score counts of the call, and ``before`` how often what it brought
-    came before (see `detectors.features`).
+    new, in hundredths; ``said`` is its answer as the spin score compares it, ``signs`` what the score counts of it, and
+    ``before`` how often what it brought came before (see `detectors.features`).
     """
 
     seq: int
@@ -72,6 +72,7 @@ class Call(msgspec.Struct, array_like=True):
     settled: bool = False
     stale: bool = False
     news: int = 0
+    said: int = 0
     signs: int = 0
     before: int = 0
 

@@ -188,6 +188,7 @@ _MASK = (1 << _BITS) - 1
 _BEFORE = tuple(log2(1 + times) / log2(1 + _MOST_TIMES) for times in range(_MOST_TIMES + 1))
 _POSITION = tuple(log2(1 + calls) / log2(1 + _MOST_CALLS) for calls in range(_MOST_CALLS + 1))
 _NOTHING = 1  # stands for the answer of all calls that brought nothing
+_AGAIN = _ONES[: len(_KEPT)]
 _FAILED, _EMPTY, _REFUSED, _WAITING, _UNRECORDED, _LOOKS, _EDITS, _RUNS, _POLLS, _APPLIED, _STALE = _ONES[len(_KEPT) :]
 _KINDS = {"read": _LOOKS, "search": _LOOKS, "edit": _EDITS, "run": _RUNS, "check": _RUNS, "poll": _POLLS}
 _SHARES = tuple(tuple(count / calls for count in range(calls + 1)) for calls in range(1, WINDOW_CALLS + 1))
@@ -200,9 +201,10 @@ def note(state: SessionState, call: Call) -> None:
     """Set the call's `news`, `before` and `signs`, and remember what it brought; `state.recent` ends with it."""
     memory = state.spin
     came = memory.came
+    call.said = said = _said(call)
     before, fresh, shift = 0, came, 0
-    for each in (call.action, _answer(call), _pair(call), _failure(call), call.patch):
-        if each:
+    for each in (call.action, said, call.key if call.recorded else 0, _failing(call), call.patch):
+        if each > _NOTHING:
             mark = (each & 0xFF_FFFF).to_bytes(_PRINT_BYTES, "little")
             if times := came.count(mark):
                 before |= min(_MOST_TIMES, times) << shift
@@ -211,14 +213,12 @@ def note(state: SessionState, call: Call) -> None:
     memory.came = fresh[-MAX_CAME * _PRINT_BYTES :]
     call.before = before
     call.news = round(100 * new_share(memory, call.pieces)) if call.pieces else 0 if before & _MASK else 100
-    call.signs = _signs(call, before)
+    call.signs = _signs(call) | (sum([one for one in _AGAIN if before & one * _MASK]) if before else 0)
 
 
-def _signs(call: Call, before: int) -> int:
-    """Return what is counted of the call: a hexadecimal digit for each of `_SIGNS`, 1 where it holds."""
+def _signs(call: Call) -> int:
+    """Return what is counted of the call by itself: a hexadecimal digit for each of `_SIGNS`, 1 where it holds."""
     kind, failure, signs = call.kind, call.failure, 0
-    if before:
-        signs = sum([one for one, shift in zip(_ONES, _SHIFTS, strict=True) if before >> shift & _MASK])
     if failure is not None:
         signs |= _FAILED
         if failure.unknown_tool or failure.denied:
@@ -259,13 +259,13 @@ def measure(state: SessionState, window: list[Call]) -> list[float]:
     values += [_BEFORE[before >> shift & _MASK] for shift in _SHIFTS[: len(_KEPT)]] if before else _NEVER
     values += (
         _run([seen.action for seen in window]) if before & 0xF else _ONCE,
-        _run([_outcome(seen) for seen in window]) if before & 0xF0 or call.empty else _ONCE,
-        _run([_pair(seen) for seen in window]) if before & 0xF00 else _ONCE,
-        _run([_failure(seen) for seen in window]) if before & 0xF000 else _ONCE,
+        _run([seen.said for seen in window]) if before & 0xF0 or call.empty else _ONCE,
+        _run([seen.key if seen.recorded else 0 for seen in window]) if before & 0xF00 else _ONCE,
+        _run([_failing(seen) for seen in window]) if before & 0xF000 else _ONCE,
         _run(tools) if different_tools > 1 else calls / WINDOW_CALLS,
         _distinct([seen.action for seen in window]) if again_call else 1.0,
-        _distinct([_outcome(seen) for seen in window]) if again_result or empties else 1.0,
-        _distinct([_pair(seen) for seen in window]) if again_pair else 1.0,
+        _distinct([seen.said for seen in window]) if again_result or empties else 1.0,
+        _distinct([seen.key if seen.recorded else 0 for seen in window]) if again_pair else 1.0,
         different_tools / calls,
         call.news / 100,
         sum([seen.news for seen in window]) / (100 * calls),
@@ -274,26 +274,20 @@ def measure(state: SessionState, window: list[Call]) -> list[float]:
     return values
 
 
-def _answer(call: Call) -> int:
-    """Return the call's answer when it says something.
+def _said(call: Call) -> int:
+    """Return the call's answer, one for all that brought nothing, and 0 when it says nothing that compares.
 
-    What acknowledges an edit does not, nor does an empty one, nor the page of a form while it is filled in.
+    What acknowledges an edit does not, nor does the page of a form while it is filled in.
     """
-    if call.empty or call.applied or (call.kind == "interact" and fills_in(call.tool)):
+    if call.empty:
+        return _NOTHING
+    if not call.answer or call.applied or (call.kind == "interact" and fills_in(call.tool)):
         return 0
     return call.answer
 
 
-def _outcome(call: Call) -> int:
-    """Return the call's answer, and one for all that brought nothing."""
-    return _NOTHING if call.empty else _answer(call)
-
-
-def _pair(call: Call) -> int:
-    return call.key if call.recorded else 0
-
-
-def _failure(call: Call) -> int:
+def _failing(call: Call) -> int:
+    """Return the kind of failure of a call that failed, else 0."""
     failure = call.failure
     return 0 if failure is None else failure.kind or call.answer
 

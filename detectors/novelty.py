@@ -39,7 +39,8 @@ def new_share(memory: SpinMemory, pieces: list[int]) -> float:
     young, old = memory.young, memory.old
     new = filled = 0
     for each in pieces:  # two places of twelve bits, from the end: the sample is taken by the beginning
-        at, bit, other_at, other_bit = each >> 3 & 511, 1 << (each & 7), each >> 15 & 511, 1 << (each >> 12 & 7)
+        places = each & 0xFF_FFFF
+        at, bit, other_at, other_bit = places >> 3 & 511, 1 << (places & 7), places >> 15, 1 << (places >> 12 & 7)
         if young[at] & bit and young[other_at] & other_bit:
             continue
         if not (old and old[at] & bit and old[other_at] & other_bit):

@@ -39,6 +39,7 @@ RUN = {
 CHECKED = {
     "backtest-neutral", "flow", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
     "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools", "train",
+    "weights",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 
