@@ -4,7 +4,8 @@ The same code answers in the worker, in a replay and inside somebody's own proce
 order of their partition and take the alerts it returns. Nothing here may import from the streaming side.
 """
 
-from detectors.limits import InvalidLimits, Limits, limits_from
+from detectors.layers import InvalidLimits, limits_from
+from detectors.limits import Limits
 from detectors.session import observe
 from detectors.state import SessionState, UnsupportedState, decode_state, encode_state
 

@@ -9,7 +9,8 @@ from msgspec import UNSET
 
 from detectors.call import read_call, words_of_query
 from detectors.facts import WORD_BYTES, Mark
-from detectors.limits import Limits, limits_from
+from detectors.layers import limits_from
+from detectors.limits import Limits
 from schemas.common import ErrorInfo
 from schemas.testing import tool_call
 from tests.detectors.reading import EDIT, GREP, READ, SHELL, json_values, read, reversed_keys

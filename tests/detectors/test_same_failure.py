@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from detectors import Limits, SessionState, limits_from, observe
-from detectors.limits import InvalidLimits
+from detectors.layers import InvalidLimits
 from schemas.common import ErrorInfo
 from schemas.testing import at, session_event, tool_call
 

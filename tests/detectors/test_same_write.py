@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from detectors import Limits, SessionState, limits_from, observe
-from detectors.limits import MAX_EDITS, InvalidLimits
+from detectors.layers import InvalidLimits
+from detectors.limits import MAX_EDITS
 from schemas.common import ErrorInfo
 from schemas.testing import at, session_event, tool_call
 
