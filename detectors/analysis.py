@@ -42,13 +42,14 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         return
     group = limits.analysis
     ignored = state.look_notices >= group.interventions and state.looks >= group.ignored_warn
+    due = state.looks >= threshold * 2**state.look_notices
+    state.look_notices += due  # also when it is a warn: a context trimmed late must not tell
     first = state.recent[-min(state.looks, len(state.recent))]
     if ignored or _rereads(state, limits):
         if ignored:
             limit, threshold = "analysis.ignored_warn", group.ignored_warn
         yield _finding(call, state.looks, "warn", (limit, threshold), first)
-    elif state.looks >= threshold * 2**state.look_notices:
-        state.look_notices += 1
+    elif due:
         yield _finding(call, state.looks, "notice", (limit, threshold), first)
 
 

@@ -12,10 +12,11 @@ from hashlib import blake2b
 
 import msgspec
 
-from detectors import analysis, category
+from detectors import analysis, category, spin_score
 from detectors.canonical import digest
 from detectors.excerpt import excerpt
 from detectors.facts import Call
+from detectors.features import WINDOW_CALLS
 from detectors.findings import Finding
 from detectors.guidance import guidance
 from detectors.limits import MAX_WINDOW_CALLS, Limits
@@ -37,12 +38,14 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
 
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
-    asked = (finding for finding in findings if finding.detector not in limits.off)
-    ranked = sorted(asked, key=lambda finding: (-_RANK[finding.level], finding.weak))
-    named = [(_weighed(state, finding, limits), _loop(state, finding, call)) for finding in ranked]
+    asked = [finding for finding in findings if finding.detector not in limits.off]  # all have looked from here on
+    weighed = [_weighed(state, finding, call, limits) for finding in asked]
+    ranked = sorted(_without_told(state, weighed, call), key=lambda finding: (-_RANK[finding.level], finding.weak))
+    named = [(finding, _loop(state, finding, call)) for finding in ranked]
+    spins = state.spin.above > 0 and (state.score_at(call) or 0.0) >= limits.spin_warn
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
-        level = _due(loop, finding, corroborated=_is_corroborated(state, finding, named, loop, limits))
+        level = _due(loop, finding, corroborated=_is_corroborated(state, named, finding, loop, borne_out=spins))
         if level == "terminate" and finding.detector in limits.warn_only:
             level = "warn" if finding.count >= loop.next_warn else None
         loop.last_seq = call.seq
@@ -94,29 +97,49 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     return loop
 
 
-def _weighed(state: SessionState, finding: Finding, limits: Limits) -> Finding:
+def _weighed(state: SessionState, finding: Finding, call: Call, limits: Limits) -> Finding:
     """Return the finding as it stands with the spin score: a notice when it is weak and the score speaks against it.
 
     A limit that somebody has set is their word, which the score does not overrule.
     """
-    score = state.spin.score
+    score = state.score_at(call)
     if score is None or not finding.weak or finding.hard or finding.level == "notice":
         return finding
+    if finding.detector == spin_score.NAME:
+        return finding
     needed = limits.spin_notice if finding.detector in _COUNTING else limits.spin_weak_needs
-    if score >= needed or limits.layer(finding.limit) != "default":
+    if score >= needed or {limits.layer(finding.limit), limits.layer(_warn_limit(finding))} != {"default"}:
         return finding
     return replace(finding, level="notice", what=f"{finding.what}, though the spin score is only {score:.3f}")
 
 
+def _without_told(state: SessionState, asked: list[Finding], call: Call) -> list[Finding]:
+    """Return the findings without the score's own where a rule warns now or did lately: it says better what repeats."""
+    if all(finding.detector != spin_score.NAME for finding in asked):
+        return asked
+    rules = [finding for finding in asked if finding.detector != spin_score.NAME]
+    lately = call.seq - WINDOW_CALLS
+    warned = any(loop.level >= WARN and loop.last_seq > lately for loop in state.loops if not _is_of_score(loop))
+    if not warned and all(finding.level == "notice" for finding in rules):
+        return asked
+    for loop in filter(_is_of_score, state.loops):
+        loop.last_seq = call.seq  # it goes on
+    return rules
+
+
+def _is_of_score(loop: Loop) -> bool:
+    return loop.detector == spin_score.NAME
+
+
 def _is_corroborated(
-    state: SessionState, finding: Finding, named: list[tuple[Finding, Loop]], loop: Loop, limits: Limits
+    state: SessionState, named: list[tuple[Finding, Loop]], finding: Finding, loop: Loop, *, borne_out: bool
 ) -> bool:
     """Tell whether another detector sees the same loop now, or warned of another one since this finding began.
 
     What is weak itself is no second kind of evidence, with one exception: a rule that only counts calls, whatever they
     bring, is borne out by a spin score that would be a warn alone. The other weak rules see what the score sees.
     """
-    if finding.detector in _COUNTING and (state.spin.score or 0.0) >= limits.spin_warn:
+    if borne_out and finding.detector in _COUNTING:
         return True
     if any(same is loop and other.detector != finding.detector and not other.weak for other, same in named):
         return True
@@ -133,8 +156,11 @@ def _is_corroborated(
 def _is_same(loop: Loop, finding: Finding, call: Call) -> bool:
     """Tell whether a finding speaks of a loop that was seen lately: more than half of one's members are the other's.
 
-    Of what is no one loop but whatever comes again, more than half of both.
+    Of what is no one loop but whatever comes again, more than half of both. The spin score sees no loop but all of the
+    latest calls, which makes none the same.
     """
+    if spin_score.NAME in {loop.detector, finding.detector}:
+        return False
     known, members = set(loop.members), set(finding.members)
     lately = call.seq - loop.last_seq <= MAX_WINDOW_CALLS
     broad = _BROAD in {loop.detector, finding.detector}
@@ -217,10 +243,16 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
 
 def _reached(finding: Finding, level: Level, limits: Limits) -> tuple[str, float]:
     """Return the limit that the alert rests on: the warn limit where a terminate waits for more evidence."""
-    if level != "warn" or not finding.limit.endswith("terminate"):
+    name = _warn_limit(finding)
+    if level == "terminate" or name == finding.limit:
         return finding.limit, finding.value
-    name = f"{finding.limit.removesuffix('terminate')}warn"
     return name, finding.value * limits.value(name) / limits.value(finding.limit)
+
+
+def _warn_limit(finding: Finding) -> str:
+    """Return the name of the limit that was reached on the way to a terminate limit, else of the one reached."""
+    kind = finding.limit.removesuffix("terminate")
+    return finding.limit if kind == finding.limit else f"{kind}warn"
 
 
 def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> Alert:
@@ -238,7 +270,7 @@ def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> A
 
 def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Limits) -> Alert:
     """Return what every alert of a loop says: which loop, of whom, when, and the spin score it was weighed with."""
-    score = state.spin.score
+    score = state.score_at(call)
     return Alert(
         alert_id=_alert_id(state, loop, level, call.event_id),
         level=level,

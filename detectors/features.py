@@ -2,7 +2,7 @@
 
 All are made from what the other detectors compute of a call (digests of call, result, failure and edit; kind; whether
 it failed or brought nothing) and from the share of its text that is new. Names and texts are only compared, never read,
-so that renaming what carries no meaning changes none of them.
+so that renaming what carries no meaning changes none of them; what a tool is for comes from its name.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ WINDOW_CALLS = 8
 MIN_CALLS = 4
 """Calls without which there is no score: shares of fewer say nothing."""
 
-MAX_CAME = 128
-"""Prints in the ring of what came before: of some forty calls."""
+MAX_CAME = 112
+"""Prints in the ring of what came before: of 37 calls or more."""
 
 STALE_PERCENT = 25
 """A call of which less than this is new brings next to nothing new."""
 
-_PRINT_BYTES = 3  # a false match in the ring once in 80,000 looks
+_PRINT_BYTES = 4
 _MOST_TIMES = 15  # further times tell no more
 _MOST_CALLS = 15  # beyond the opening, length says nothing: healthy sessions are long as well
 
@@ -151,7 +151,7 @@ FEATURES: tuple[Feature, ...] = (
     *(
         Feature(
             f"before_{name}",
-            f"How often {words} came before among some forty calls, as log2(1 + n) / 4 up to {_MOST_TIMES} times.",
+            f"How often {words} came before in some 37 calls, as log2(1 + n) / 4 up to {_MOST_TIMES} times.",
             1,
             theme,
             _times(words),
@@ -173,7 +173,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("news_mean", "The same on the average of the latest calls.", -1, "news", _news("the last {calls} calls")),
     Feature(
         "position",
-        f"How many calls were made before, as log2(1 + n) / 4 up to {_MOST_CALLS}.",
+        f"How many calls of work came before, as log2(1 + n) / 4 up to {_MOST_CALLS}.",
         0,
         "",
         _calls_so_far,
@@ -200,12 +200,15 @@ _ONCE = 1 / WINDOW_CALLS
 def note(state: SessionState, call: Call) -> None:
     """Set the call's `news`, `before` and `signs`, and remember what it brought; `state.recent` ends with it."""
     memory = state.spin
+    if not memory.calls:
+        memory.since = call.seq
+    memory.calls += 1
     came = memory.came
     call.said = said = _said(call)
     before, fresh, shift = 0, came, 0
     for each in (call.action, said, call.key if call.recorded else 0, _failing(call), call.patch):
         if each > _NOTHING:
-            mark = (each & 0xFF_FFFF).to_bytes(_PRINT_BYTES, "little")
+            mark = (each >> shift & 0xFFFF_FFFF).to_bytes(_PRINT_BYTES, "little")  # of each kind other bits
             if times := came.count(mark):
                 before |= min(_MOST_TIMES, times) << shift
             fresh += mark
@@ -238,15 +241,18 @@ def _signs(call: Call) -> int:
     return signs
 
 
-def window_of(state: SessionState) -> list[Call]:
-    """Return the latest calls that the score looks at, the current one last."""
-    window = state.recent[-WINDOW_CALLS:]
+def window_of(state: SessionState, call: Call) -> list[Call]:
+    """Return the latest calls up to this one that the score looks at; the call was noted."""
+    recent = state.recent
+    if recent[-1] is not call:  # it is counted again, and others followed it
+        recent = [seen for seen in recent if seen.seq <= call.seq]
+    window = recent[-WINDOW_CALLS:]
     since = state.spin.since
-    return window if not window or window[0].seq >= since else [call for call in window if call.seq >= since]
+    return window if window[0].seq >= since else [seen for seen in window if seen.seq >= since]
 
 
 def measure(state: SessionState, window: list[Call]) -> list[float]:
-    """Return the features at the window's last call, in the order of `FEATURES`; that call was noted."""
+    """Return the features at the window's last call, in the order of `FEATURES`; it was noted last."""
     call, calls = window[-1], len(window)
     total, before = sum([seen.signs for seen in window]), call.before
     shares = _SHARES[calls - 1]
@@ -269,7 +275,7 @@ def measure(state: SessionState, window: list[Call]) -> list[float]:
         different_tools / calls,
         call.news / 100,
         sum([seen.news for seen in window]) / (100 * calls),
-        _POSITION[min(call.seq - state.spin.since, _MOST_CALLS)],
+        _POSITION[min(state.spin.calls - 1, _MOST_CALLS)],
     )
     return values
 

@@ -76,9 +76,13 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
 
 def waits(state: SessionState, call: Call, limits: Limits) -> bool:
     """Tell whether the call waits for something, or repeats after a long pause."""
+    return waits_after(state.recent[-2] if len(state.recent) > 1 else call, call, limits)
+
+
+def waits_after(before: Call, call: Call, limits: Limits) -> bool:
+    """Tell the same of a call and the one before it."""
     if call.waits:
         return True
-    before = state.recent[-2] if len(state.recent) > 1 else call
     patient = call.mark.at_ms - before.mark.at_ms >= limits.identical.patient_s * 1_000
     return patient and before.action == call.action and not call.edits
 

@@ -42,8 +42,6 @@ _PAIRS = (
     ("same_answer", "warn", "terminate"),
     ("same_answer", "terminate", "window"),
     ("rereads", "notice", "warn"),
-    ("spin_score", "weak_needs", "notice"),
-    ("spin_score", "notice", "warn"),
 )
 
 
@@ -73,6 +71,7 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
                 raise InvalidLimits(f"{layer}: {key}: {_told(error, key, value)}") from None
     limits = msgspec.structs.replace(msgspec.convert({**merged, "layers": names}, Limits), model=start.model)
     _check_pairs(limits)
+    _check_score(limits)
     _check_names(limits)
     return limits
 
@@ -108,13 +107,23 @@ def _check_pairs(limits: Limits) -> None:
     names = limits.layers
     for section, low, high in _PAIRS:
         group = getattr(limits, section)
-        if getattr(group, low) > getattr(group, high) and getattr(group, high):
+        if getattr(group, low) > getattr(group, high):
             blamed = names.get(f"{section}.{low}") or names.get(f"{section}.{high}") or "default"
             raise InvalidLimits(
                 f"{blamed}: {section}.{low} = {getattr(group, low)} is above "
                 f"{section}.{high} = {getattr(group, high)}; "
                 f"lower the first or raise the second"
             )
+
+
+def _check_score(limits: Limits) -> None:
+    """Refuse a notice above the warn where both are set; one that is learned gives way to one that is set."""
+    group, names = limits.spin_score, ("spin_score.notice", "spin_score.warn")
+    if group.notice > group.warn > 0:
+        raise InvalidLimits(
+            f"{limits.layer(names[0])}: {names[0]} = {group.notice:g} is above {names[1]} = {group.warn:g}; lower the "
+            "first or raise the second"
+        )
 
 
 def _check_names(limits: Limits) -> None:

@@ -13,6 +13,7 @@ from msgspec import Meta
 from detectors.catalogue import Tools
 from detectors.state import MAX_PERIOD_CALLS
 from detectors.weights import DEFAULT_MODEL, Model
+from schemas.common import Share
 
 Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
 Factor = Annotated[float, Meta(ge=1, le=1_000)]
@@ -224,9 +225,9 @@ class SpinScoreLimits(_Section, frozen=True, kw_only=True):
     whatever they bring, it needs one of ``notice``.
     """
 
-    notice: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    warn: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    weak_needs: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    notice: Share = 0.0
+    warn: Share = 0.0
+    weak_needs: Share = 0.0
 
 
 class DecisionLimits(_Section, frozen=True, kw_only=True):
@@ -283,14 +284,14 @@ class Limits(_Section, frozen=True, kw_only=True):
         return "spin_score" not in self.off
 
     @property
-    def spin_notice(self) -> float:
-        """The score from which on there is a notice."""
-        return self.spin_score.notice or self.model.source.notice
-
-    @property
     def spin_warn(self) -> float:
         """The score from which on there is a warn."""
-        return self.spin_score.warn or self.model.source.warn
+        return self.spin_score.warn or max(self.model.source.warn, self.spin_score.notice)
+
+    @property
+    def spin_notice(self) -> float:
+        """The score from which on there is a notice."""
+        return self.spin_score.notice or min(self.model.source.notice, self.spin_warn)
 
     @property
     def spin_weak_needs(self) -> float:
@@ -298,5 +299,9 @@ class Limits(_Section, frozen=True, kw_only=True):
         return self.spin_score.weak_needs or self.model.source.weak_needs
 
     def layer(self, name: str) -> str:
-        """Return the layer that set the limit of this dotted name; ``default`` when none did."""
-        return self.layers.get(name, "default")
+        """Return the layer that set the limit of this dotted name.
+
+        When none did, ``default``; ``weights`` for a limit that came with weights that somebody named.
+        """
+        learned = name.startswith("spin_score.") and self.model != DEFAULT_MODEL
+        return self.layers.get(name, "weights" if learned else "default")

@@ -14,8 +14,8 @@ from detectors.state import SpinMemory
 
 MAX_PIECES = 8  # of one call, in the sample
 HALF_BITS = 4_096  # of 8,192 in both halves
-MAX_FILL = 1_365  # bits of the younger half, a third: a piece not seen is then taken for seen once in nine times
-_READ_CHARS = 256  # at either end of a result, and of the arguments: what is further inside changes no figure
+MAX_FILL = 1_365  # bits of a half, a third: a new piece is taken for a seen one once in nine times, for each full half
+_READ_CHARS = 256  # at either end of a result, and at the beginning of the arguments: more changes no figure
 
 
 def pieces_of(result: str, arguments: bytes) -> list[int]:
@@ -23,8 +23,8 @@ def pieces_of(result: str, arguments: bytes) -> list[int]:
     if len(result) > 2 * _READ_CHARS:
         result = f"{result[:_READ_CHARS]}\n{result[-_READ_CHARS:]}"
     text = result.encode("utf-8", "replace") + b"\n" + arguments[:_READ_CHARS]
-    # The backslash stands before the ends of lines in JSON.
-    prints = set(map(crc32, text.replace(b";", b"\n").replace(b",", b"\n").replace(b"\\", b"\n").split(b"\n")))
+    text = text.replace(b";", b"\n").replace(b",", b"\n").replace(rb"\n", b"\n")  # the last as JSON writes it
+    prints = set(map(crc32, text.split(b"\n")))
     prints.discard(0)  # of no text
     return sorted(prints)[:MAX_PIECES]
 

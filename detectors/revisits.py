@@ -6,6 +6,7 @@ with the same result; an accepted edit makes everything new again.
 
 from collections.abc import Iterator
 
+from detectors import spin_score
 from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
@@ -59,7 +60,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
 
 
 def _is_named(state: SessionState, call: Call, window: int) -> bool:
-    """Tell whether another detector sees a loop in the window: it says better what repeats, unless this was said."""
+    """Tell whether another rule sees a loop in the window: it says better what repeats, unless this was said."""
     if any(loop.fingerprint == _FINGERPRINT for loop in state.loops):
         return False
-    return any(loop.level >= WARN and call.seq - loop.last_seq < window for loop in state.loops)
+    rules = (loop for loop in state.loops if loop.detector != spin_score.NAME)
+    return any(loop.level >= WARN and call.seq - loop.last_seq < window for loop in rules)

@@ -210,9 +210,8 @@ def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> Non
         state.clears = sorted([*state.clears, (at_ms, depth)])[-MAX_CLEARS:]
         return
     state.settle(at_ms, depth)
-    if later:
-        state.spin.since = later[0].seq
-        state.opened = later[0].seq if depth > Clear.READS else state.opened
+    if later and depth > Clear.READS:
+        state.opened = later[0].seq
     for call in later:
         found = _count(state, call, limits) if depth > Clear.READS else _count_reads(state, call, limits)
         deque(found, maxlen=0)  # detectors count while they are listened to

@@ -12,9 +12,9 @@ from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.features import MIN_CALLS, WINDOW_CALLS, measure, note, window_of
 from detectors.findings import Finding, Level
-from detectors.identical import waits
+from detectors.identical import waits_after
 from detectors.limits import Limits
-from detectors.state import SessionState
+from detectors.state import SessionState, SpinMemory
 
 NAME = "spin_score"
 ABOUT = About(
@@ -26,49 +26,55 @@ ABOUT = About(
     cleared_by="calls that bring something new, by the window",
 )
 
-_FINGERPRINT = digest(NAME)
-NEWS_PERCENT = 50  # a call of which as much is new brings news
 _QUOTED_CALLS = 3
+NEWS_PERCENT = 50  # a call of which as much is new brings news
 _PROGRESS = 2  # accepted changes in the window
 
 
 def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Score the latest calls, and yield when little is new; `state.recent` ends with this call."""
-    memory = state.spin
+    """Score the latest calls up to this one, and yield when little is new."""
     if not limits.scores_spin:
-        memory.score = None
+        state.spin = SpinMemory()
         return
+    memory = state.spin
     note(state, call)
-    window = window_of(state)
+    window = window_of(state, call)
+    memory.seq, memory.score = call.seq, None
     if len(window) < MIN_CALLS:
-        memory.score = None
         return
     values = measure(state, window)
     memory.score = score = limits.model.score(values)
     notice, warn = limits.spin_notice, limits.spin_warn
-    if score < notice or not may_speak(state, window, limits):
+    if score < notice or not may_speak(window, limits):
         memory.above = 0
         return
     if not memory.above:
         memory.mark = window[0].mark
     memory.above += 1
     level: Level = "warn" if score >= warn else "notice"
+    told = limits.model.told(values, len(window))
     yield Finding(
         detector=NAME,
         level=level,
-        fingerprint=_FINGERPRINT,
+        fingerprint=_loop_of(state, call),
         members=tuple(dict.fromkeys(seen.action for seen in window)),
-        count=memory.above,
+        count=WINDOW_CALLS - 1 + memory.above,
         limit=f"{NAME}.{level}",
         value=warn if level == "warn" else notice,
         mark=memory.mark,
-        what=f"hardly anything new (spin score {score:.2f}): {limits.model.told(values, len(window))}",
+        what=f"hardly anything new (spin score {score:.2f}){': ' if told else ''}{told}",
         calls=tuple(dict.fromkeys(seen.text for seen in window[-_QUOTED_CALLS:])),
         weak=True,
     )
 
 
-def may_speak(state: SessionState, window: list[Call], limits: Limits) -> bool:
+def _loop_of(state: SessionState, call: Call) -> int:
+    """Return the fingerprint of the loop under watch, or of a new one, named by its first call: one at a time."""
+    known = (loop.fingerprint for loop in state.loops if loop.detector == NAME)
+    return next(known, digest(NAME, call.action))
+
+
+def may_speak(window: list[Call], limits: Limits) -> bool:
     """Tell whether a high score says that the session spins.
 
     Not while there are few calls, at a call that works and brings news, while it waits for something, or while its
@@ -77,4 +83,4 @@ def may_speak(state: SessionState, window: list[Call], limits: Limits) -> bool:
     call = window[-1]
     if len(window) < WINDOW_CALLS or (call.news >= NEWS_PERCENT and call.failure is None and not call.empty):
         return False
-    return sum([seen.applied for seen in window]) < _PROGRESS and not waits(state, call, limits)
+    return sum([seen.applied for seen in window]) < _PROGRESS and not waits_after(window[-2], call, limits)

@@ -187,16 +187,19 @@ class SpinMemory(msgspec.Struct, array_like=True):
     """What the spin score remembers beside the latest calls.
 
     ``came`` is a ring of short prints of calls, results, pairs, failures and patches; ``young`` and ``old`` are the
-    halves of the set of pieces seen, of which ``filled`` bits are set in the younger. Calls before ``since`` do not
-    count. ``score`` is the latest, None before there are enough calls; ``above`` says for how many calls in a row it
-    has been above its notice limit, and ``mark`` when that began.
+    halves of the set of pieces seen, of which ``filled`` bits are set in the younger. So many ``calls`` were noted,
+    the first of them that of number ``since``; earlier ones do not count. ``score`` is that of the call of number
+    ``seq``, None when there were not enough calls; ``above`` says for how many calls in a row it was a notice at least,
+    and ``mark`` when that began.
     """
 
     came: bytes = b""
     young: bytearray = msgspec.field(default_factory=bytearray)
     old: bytes = b""
     filled: int = 0
+    calls: int = 0
     since: int = 0
+    seq: int = -1
     score: float | None = None
     above: int = 0
     mark: Mark = Mark()
@@ -290,6 +293,10 @@ class SessionState(msgspec.Struct, array_like=True):
             loop for loop in self.loops if loop.alerted_ms >= at_ms or not (loops or loop.level == TERMINATED)
         ]
 
+    def score_at(self, call: Call) -> float | None:
+        """Return the spin score of a call; None for one that has none, since it only talks or is not the latest."""
+        return self.spin.score if self.spin.seq == call.seq else None
+
     def forget_runs(self) -> None:
         """Drop everything counted so far; loops already under watch stay, so that nobody is warned twice."""
         self.recent.clear()
@@ -315,7 +322,7 @@ class SessionState(msgspec.Struct, array_like=True):
         """Drop what was read so far: an agent whose context was trimmed has to read again."""
         self.reads.clear()
         self.known = b""
-        self.spin = SpinMemory(since=self.calls)
+        self.spin = SpinMemory()
         for call in self.recent:
             call.settled = True
 

@@ -15,14 +15,16 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from detectors.excerpt import cut
 from detectors.features import FEATURES, Feature
+from schemas.common import Share
 
 FORMAT: Final = 1
 """Version of the file's form; raised when a feature is added, dropped or defined another way."""
 
-Share = Annotated[float, Meta(ge=0, le=1)]
 _Weight = Annotated[float, Meta(ge=-1_000, le=1_000)]
 
+_MAX_NAMES_BYTES = 200  # of unknown features in a message
 _MIN_TOLD, _MAX_TOLD = 2, 3  # features that an explanation names
 _LEAST_SHARE = 0.1  # of what speaks for spinning: a third feature that carries less is not told
 
@@ -42,7 +44,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         spinning: those of them that are part of a loop.
         labels_sha256: digest of the file of labels.
         library: what fitted the weights.
-        strength: of the regularisation.
+        inverse_strength: of the regularisation (scikit-learn's C).
         call_auc: of the calls left out: how likely one of a loop scores above a healthy one.
         session_auc: of the sessions left out, by their highest scores, likewise.
         found: loops left out whose score reaches `warn`.
@@ -57,7 +59,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     spinning: int
     labels_sha256: str
     library: str
-    strength: float
+    inverse_strength: float
     call_auc: float
     session_auc: float
     found: int
@@ -144,6 +146,7 @@ def read_weights(data: bytes) -> Model:
     lacking = ", ".join(sorted({*names} - weights.features.keys()))
     unknown = ", ".join(sorted(weights.features.keys() - {*names}))
     if lacking or unknown:
+        unknown = cut(repr(unknown), _MAX_NAMES_BYTES) if unknown else ""
         what = " and ".join(filter(None, (lacking and f"lacks {lacking}", unknown and f"has {unknown} too many")))
         raise InvalidWeights(f"field `features` {what}; make the file anew with traction train")
     if not weights.weak_needs <= weights.notice <= weights.warn:
@@ -164,7 +167,7 @@ def _named(problem: str, data: bytes) -> str:
         try:
             _PAIR_DECODER.decode(pair)
         except msgspec.ValidationError:
-            return problem.replace("features[...]", f"features[{name!r}]")
+            return problem.replace("features[...]", f"features[{cut(repr(name), _MAX_NAMES_BYTES)}]")
     return problem
 
 

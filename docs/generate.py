@@ -105,7 +105,7 @@ def limits() -> str:
     of = meanings("limits", [name for name, _ in _limits(Limits)])
     for name, field in _limits(Limits):
         default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        rows.append((f"`{name}`", _value(default), _range(msgspec.inspect.type_info(field.type)), of[name]))
+        rows.append((f"`{name}`", _value(default, name), _range(msgspec.inspect.type_info(field.type)), of[name]))
     return table(("limit", "default", "may be", "meaning"), rows)
 
 
@@ -114,13 +114,17 @@ def detectors() -> str:
     rows = []
     for module in DETECTORS:
         section = getattr(Limits(), module.NAME)
-        shown = [f"{field.name} {_value(getattr(section, field.name))}" for field in msgspec.structs.fields(section)]
+        fields = ((field.name, getattr(section, field.name)) for field in msgspec.structs.fields(section))
+        shown = [f"{name} {_value(value, f'{module.NAME}.{name}')}" for name, value in fields]
         about = module.ABOUT
         rows.append((f"`{module.NAME}`", about.rule, ", ".join(shown), about.source, about.cleared_by))
     return table(("detector", "rule", "defaults", "source", "cleared by"), rows)
 
 
-def _value(value: object) -> str:
+def _value(value: object, limit: str = "") -> str:
+    """Write a default; of the spin score's limits the ones that come with the weights."""
+    if limit.startswith("spin_score."):
+        return f"learned: `{getattr(DEFAULT_MODEL.source, limit.partition('.')[2]):g}`"
     return f"`{json.dumps(value)}`"
 
 
@@ -152,32 +156,23 @@ def _range(of: msgspec.inspect.Type) -> str:
 
 def features() -> str:
     """Write every feature of the spin score with its weight and its typical value in healthy sessions."""
-    pairs = DEFAULT_MODEL.source.features
     rows = []
     for feature in FEATURES:
-        weight, typical = pairs[feature.name]
+        weight, typical = DEFAULT_MODEL.source.features[feature.name]
         rows.append((f"`{feature.name}`", feature.about, f"{weight:+.2f}" if weight else "0", f"{typical:.2f}"))
     return table(("feature", "what it is", "weight", "typical"), rows)
 
 
 def learned() -> str:
     """Write the limits that were learned with the weights, and what they were learned from."""
-    source = DEFAULT_MODEL.source
-    limits = "\n".join(f"- `{name}` {getattr(source, name):g}" for name in ("weak_needs", "notice", "warn"))
-    of = source.trained
-    learned_from = (
-        f"Learned from {of.calls:,} calls of {of.sessions} sessions from {of.sources} sources; {of.loops} of these "
-        "sessions are loops."
-    )
-    told_apart = (
-        "Of sources left out in turn: of two calls, one at which a session spins and one at which none does, the first "
-        f"scores higher {of.call_auc:.1%} of the time; of two sessions by their highest scores, {of.session_auc:.1%}."
-    )
-    found = (
-        f"At `warn` the score alone finds {of.found} of the {of.loops} loops, and {of.easy + of.hard} of the "
-        f"{of.sessions - of.loops} healthy sessions reach it."
-    )
-    return f"{limits}\n\n{learned_from}\n{told_apart}\n{found}"
+    source, of = DEFAULT_MODEL.source, DEFAULT_MODEL.source.trained
+    rows = [(f"`{name}`", f"{getattr(source, name):g}") for name in ("weak_needs", "notice", "warn")]
+    rows += [
+        ("learned from", f"{of.sessions} sessions, {of.loops} of them loops, {of.calls:,} calls, {of.sources} sources")
+    ]
+    rows += [("of sources left out: AUC of the calls, of the sessions", f"{of.call_auc}, {of.session_auc}")]
+    rows += [("loops among these that reach `warn`", f"{of.found} of {of.loops}")]
+    return table(("", ""), rows)
 
 
 def tools() -> str:

@@ -91,9 +91,9 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spin_score: Annotated[
         Share | None,
         Meta(
-            description="How little was new in the session's latest calls when this was decided, from 0 to 1, to three "
-            "decimals: the higher, the likelier it is that they spin. Absent where there are too few calls for it, or "
-            "it is switched off."
+            description="How likely it is, from 0 to 1, that the session's latest calls spin, by how little in them is "
+            "new: an estimate from learned weights, to three decimals. Absent where the call has none: there are too "
+            "few calls before it, it only talks, or the score is off.",
         ),
     ] = None
     limits: Annotated[tuple[LimitReached, ...], Meta(description="The limits that were reached.")]

@@ -198,7 +198,7 @@ class WorkerMetrics(ConsumerMetrics):
         )
         self.spin_score = Histogram(
             "traction_spin_score",
-            "How little was new in the latest calls, from 0 to 1, at each tool call applied that has a spin score.",
+            "How likely it is, from 0 to 1, that the latest calls spin, at each tool call that has a score.",
             buckets=SPIN_SCORES,
             registry=registry,
         )

@@ -9,7 +9,7 @@ nothing.
 from streams.backtest.cases import PROMPT_CALLS, Case, Cases, match, source_of
 from streams.backtest.changes import Change, changes
 from streams.backtest.gates import Gate, gates
-from streams.backtest.labels import InvalidLabels, Label, read_labels
+from streams.backtest.labels import InvalidLabels, Label, read_labels, read_labels_and_digest
 from streams.backtest.playing import FirstAlert, Heard, play_all
 from streams.backtest.scoring import Score, score
 
@@ -29,6 +29,7 @@ __all__ = [
     "match",
     "play_all",
     "read_labels",
+    "read_labels_and_digest",
     "score",
     "source_of",
 ]

@@ -14,20 +14,19 @@ import msgspec
 
 from detectors.limits import DetectorName
 from detectors.spin_score import NAME
-from detectors.weights import InvalidWeights, read_weights, write_weights
 from streams.backtest.calibration import Calibration, calibrate
 from streams.backtest.cases import source_of
 from streams.backtest.extremes import Extreme, extremes
 from streams.backtest.playing import Heard, hear
 from streams.pool import PORTION_CALLS, run_all
 from streams.timeline import counted
-from streams.training import Untrainable, collect, fit
+from streams.training import Untrainable, collect, fit_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from detectors import Limits
-    from detectors.weights import Weights
+    from detectors.weights import Model, Weights
     from streams.backtest.labels import Label
     from streams.importers import Session
     from streams.training import Examples
@@ -112,14 +111,14 @@ def play_folds(
     named = [source_of(session.session_id, session.source, labels.get(session.session_id)) for session in held]
     teaching = sorted({each.source for each in examples})
     left_out = [*teaching, *([None] if set(named) - set(teaching) else [])]
-    weights = run_all(
+    models = run_all(
         left_out,
         lambda _: PORTION_CALLS,  # a portion of its own
         partial(learn_without, examples=examples),
         jobs,
         _counting(tell, "learned without", "source"),
     )
-    played = {source: configurations(limits, each) for source, each in zip(left_out, weights, strict=True)}
+    played = {source: configurations(limits, each) for source, each in zip(left_out, models, strict=True)}
     # 3.
     heard = run_all(
         ((session, played[name if name in played else None]) for session, name in zip(held, named, strict=True)),
@@ -135,15 +134,15 @@ def play_folds(
         for each, limits in scored
         for row, spins in zip(each.measured.rows, each.spinning, strict=True)
     )
-    learned = [_fold(source, each) for source, each in zip(left_out, weights, strict=True)]
+    learned = [_fold(source, each.source) for source, each in zip(left_out, models, strict=True)]
     return heard, Folds(learned, calibrate(calls), *extremes(scored, labels))
 
 
-def learn_without(source: str | None, examples: Sequence[Examples]) -> Weights:
+def learn_without(source: str | None, examples: Sequence[Examples]) -> Model:
     """Learn from the examples of all other sources.
 
     Raises:
-        Untrainable: there are too few of them; the message names the source left out.
+        Untrainable: nothing can be learned from them; the message names the source left out.
         ModuleNotFoundError: scikit-learn is not installed.
     """
     rest = [each for each in examples if each.source != source]
@@ -151,16 +150,14 @@ def learn_without(source: str | None, examples: Sequence[Examples]) -> Weights:
     if not any(any(each.spinning) for each in rest):
         raise Untrainable(f"{without}there is no loop to learn from; label loops of several sources")
     try:
-        weights = fit(rest)
-        read_weights(write_weights(weights))
-    except (Untrainable, InvalidWeights) as problem:
+        return fit_model(rest)
+    except Untrainable as problem:
         raise Untrainable(f"{without}{problem}") from None
-    return weights
 
 
-def configurations(limits: Limits, weights: Weights) -> tuple[Limits, Limits, Limits]:
+def configurations(limits: Limits, model: Model) -> tuple[Limits, Limits, Limits]:
     """Give the limits with these weights: without the spin score, with nothing but it, and as they are."""
-    both = msgspec.structs.replace(limits, model=read_weights(write_weights(weights)))
+    both = msgspec.structs.replace(limits, model=model)
     others = tuple(name for name in get_args(DetectorName) if name != NAME)
     rules = msgspec.structs.replace(both, off=(*limits.off, NAME))
     return rules, msgspec.structs.replace(both, off=others), both

@@ -6,6 +6,7 @@ makes every figure wrong.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -75,15 +76,20 @@ def read_labels(path: Path) -> dict[str, Label]:
     Raises:
         InvalidLabels: the file cannot be read or has no label, or a line cannot be meant.
     """
+    return read_labels_and_digest(path)[0]
+
+
+def read_labels_and_digest(path: Path) -> tuple[dict[str, Label], str]:
+    """Read the labels as `read_labels` does, with the SHA-256 of the content that they were read from, in hex."""
     try:
-        lines = path.read_bytes().splitlines()
+        data = path.read_bytes()
     except OSError as problem:
         raise InvalidLabels(
             f"{path}: cannot be read ({problem.strerror}); give --labels a file of JSON lines"
         ) from None
     labels: dict[str, Label] = {}
     places: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
         label = _label(f"{path}:{number}", line)
@@ -98,7 +104,7 @@ def read_labels(path: Path) -> dict[str, Label]:
         places.setdefault(name, number)
     if not labels:
         raise InvalidLabels(f"{path}: there is no label in it; write one object a line, with session_id and label")
-    return labels
+    return labels, hashlib.sha256(data).hexdigest()
 
 
 def _label(place: str, line: bytes) -> Label:

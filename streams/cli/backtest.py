@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,14 +11,24 @@ from streams import backtest as scoring
 from streams.backtest.folds import BOTH, CONFIGURATIONS, RULES, play_folds
 from streams.cli.backtest_result import Result
 from streams.cli.options import FILE, weights_option
-from streams.cli.recordings import Reader, limits_option, paths_argument, read_limits, tell_unmatched
+from streams.cli.recordings import (
+    OUTPUT,
+    Reader,
+    check_output,
+    limits_option,
+    paths_argument,
+    read_limits,
+    tell_unmatched,
+    worked,
+    write_output,
+)
 from streams.config import Config
-from streams.pool import WorkersLost
 from streams.timeline import counted, plain
-from streams.training import LIBRARY_MISSING, Untrainable
+from streams.training import Untrainable, check_library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from detectors import Limits
 
@@ -91,12 +98,14 @@ docs/recordings.md says more of recordings and labels.
 @click.option(
     "--folds",
     type=click.Choice(["source"]),
-    help="Learn the spin score's weights without each source, score that one, and show what the score is worth.",
+    metavar="source",
+    help="Learn the spin score's weights without each source, score that one, and show what the score is worth. "
+    "Not with --against or --spin-weights, nor with limits that switch spin_score off.",
 )
 @click.option(
     "--plot",
     "plot_file",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=OUTPUT,
     metavar="FILE.svg",
     help="Draw how soon loops are found, with --folds also how well the score is calibrated.",
 )
@@ -133,6 +142,8 @@ def backtest(
     Tells which loops are found and how soon, and which healthy sessions are warned, by detector and by source; lists
     loops missed or found late and false alarms. Of two configurations, gates and lists concern the first.
     """
+    if plot_file is not None:
+        check_output(ctx, "--plot", plot_file, paths)
     configurations = [read_limits(ctx, limits_file, weights_file=weights_file)]
     names = [name_of(ctx, limits_file)]
     if folds is not None:
@@ -160,7 +171,7 @@ def backtest(
         for line in (*result.lines(unlabelled=unlabelled), *reader.remarks()):
             click.echo(line, color=colour)
     if plot_file is not None:
-        draw(plot_file, result)
+        write_output("--plot", plot_file, result.svg().encode())
     tell_unmatched(result.cases, labels_file)
     tell_gates(result)
     return result.exit_code
@@ -171,11 +182,15 @@ def check_folds(limits: Limits, weights_file: Path | None, other_file: Path | No
     if other_file is not None:
         raise click.UsageError("--folds shows three configurations already; leave out --against")
     if weights_file is not None:
-        raise click.UsageError(f"{LEAVES_OUT}; leave out --spin-weights and TRACTION_SPIN_WEIGHTS")
+        raise click.UsageError(
+            f"{LEAVES_OUT}; leave out --spin-weights, TRACTION_SPIN_WEIGHTS and `spin_weights` in the settings file"
+        )
     if not limits.scores_spin:
         raise click.UsageError(f"{LEAVES_OUT}, and the limits switch spin_score off; take it out of `off`")
-    if importlib.util.find_spec("sklearn") is None:
-        raise click.ClickException(LIBRARY_MISSING)
+    try:
+        check_library()
+    except ModuleNotFoundError as problem:
+        raise click.ClickException(str(problem)) from problem
 
 
 def name_of(ctx: click.Context, limits_file: Path | None) -> str:
@@ -211,25 +226,6 @@ def leave_out(
     scores = [scoring.score(cases.cases, place, name) for place, name in enumerate(CONFIGURATIONS)]
     differing = scoring.changes(cases.cases, RULES, BOTH)
     return Result(scores, cases, differing, scoring.gates(scores[BOTH], bounds), reader.unreadable, folds)
-
-
-@contextlib.contextmanager
-def worked(reader: Reader) -> Iterator[None]:
-    """Take the line of progress away in the end, and say what to do when a process was lost."""
-    try:
-        yield
-    except WorkersLost as problem:
-        raise click.ClickException(f"{problem}; try --jobs 1") from problem
-    finally:
-        reader.progress.clear()
-
-
-def draw(file: Path, result: Result) -> None:
-    """Write the picture."""
-    try:
-        file.write_text(result.svg(), "utf-8")
-    except OSError as problem:
-        raise click.ClickException(f"--plot {file}: cannot be written ({problem.strerror})") from problem
 
 
 def tell_gates(result: Result) -> None:

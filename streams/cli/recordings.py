@@ -1,10 +1,13 @@
-"""What the commands that read recordings share: the reading, how far it is, and the limits that files set.
+"""What the commands that read recordings share: the reading, how far it is, the limits of files, and files to write.
 
 Tells on standard error what cannot be read, and counts it; judges no session.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 import sys
 import time
 from dataclasses import dataclass, field
@@ -16,8 +19,9 @@ import click
 from detectors import InvalidLimits, Limits, limits_from
 from streams.cli import COMMANDS
 from streams.cli.options import FILE, with_weights
-from streams.config import Config, load
-from streams.importers import Damaged, Session, Skipped, Unreadable, read_path
+from streams.config import Config, flag, load
+from streams.importers import Damaged, Session, Skipped, Unreadable, is_read, read_path
+from streams.pool import WorkersLost
 from streams.timeline import counted, damaged_line, plain, unreadable_line
 
 if TYPE_CHECKING:
@@ -47,6 +51,11 @@ limits_option = click.option(
     help="Take the detectors' limits from the table [limits] of this file.",
 )
 """The limits that a command plays them under, as its argument `limits_file`, for `read_limits`."""
+
+OUTPUT = click.Path(dir_okay=False, writable=True, path_type=Path)
+"""A file that a command writes, for `check_output` and `write_output`."""
+
+OTHER_FILE = "name one in a directory that has space and that you may write to"
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.2
@@ -153,6 +162,17 @@ class Reader:
             yield f"  could not read {places}: told above"
 
 
+@contextlib.contextmanager
+def worked(reader: Reader) -> Iterator[None]:
+    """Take the line of progress away in the end, and say what to do when a process was lost."""
+    try:
+        yield
+    except WorkersLost as problem:
+        raise click.ClickException(f"{problem}; try --jobs 1") from problem
+    finally:
+        reader.progress.clear()
+
+
 def tell_unmatched(cases: Cases, labels_file: Path) -> None:
     """Say on standard error which labelled sessions are missing or end before they loop."""
     for name in cases.missing:
@@ -192,3 +212,74 @@ def read_limits(
     except InvalidLimits as problem:
         raise click.UsageError(str(problem)) from problem
     return with_weights(limits, weights_file)
+
+
+def check_output(ctx: click.Context, option: str, file: Path, paths: tuple[Path, ...]) -> None:
+    """Refuse, before anything is read, a file that `write_output` cannot write, or that the command reads itself.
+
+    Whether there is space, only `write_output` finds out.
+
+    Args:
+        ctx: the command's context; its options of the type `FILE` are what it reads beside the recordings.
+        option: the option that named the file, for messages.
+        file: the file.
+        paths: the recordings.
+
+    Raises:
+        click.UsageError: it is a device, its name is too long, its directory is not there or may not be written to,
+            or it would be overwritten though it is read.
+    """
+    target = Path(os.path.realpath(file))
+    try:
+        special, homeless = file.exists() and not file.is_file(), not target.parent.is_dir()
+    except OSError as problem:
+        raise click.UsageError(f"{option} {file}: cannot be written ({problem.strerror}); {OTHER_FILE}") from problem
+    if special:
+        raise click.UsageError(f"{option} {file}: is no regular file; name one, or leave the option")
+    if homeless:
+        raise click.UsageError(f"{option} {file}: there is no directory {target.parent}; make it first")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise click.UsageError(f"{option} {file}: cannot be written to {target.parent}; {OTHER_FILE}")
+    reads = _what_reads(ctx, target, paths) if target.exists() else None
+    if reads is not None:
+        raise click.UsageError(f"{option} {file}: would overwrite what {reads} reads; name another file")
+
+
+def _what_reads(ctx: click.Context, file: Path, paths: tuple[Path, ...]) -> str | None:
+    """Name the option or the path by which a command reads a file."""
+    read = {
+        f"--{flag(option).replace('_', '-')}": ctx.params[str(option.name)]
+        for option in ctx.command.params
+        if isinstance(option, click.Option) and option.type is FILE
+    }
+    if isinstance(ctx.obj, Config):
+        read["--config"] = ctx.obj.path
+    for option, named in read.items():
+        if named is not None and named.samefile(file):
+            return option
+    return next((f"PATH {plain(str(path))}" for path in paths if is_read(file, path)), None)
+
+
+def write_output(option: str, file: Path, data: bytes) -> None:
+    """Write a file: all or nothing, so that nobody reads a part of it.
+
+    Args:
+        option: the option that named the file, for messages.
+        file: the file; a link stays one.
+        data: its content.
+
+    Raises:
+        click.ClickException: it cannot be written; what was there before is as it was.
+    """
+    target = Path(os.path.realpath(file))
+    part = target.with_name(f".traction-{secrets.token_hex(4)}")
+    try:
+        with part.open("xb") as stream:
+            stream.write(data)
+        part.replace(target)
+    except OSError as problem:
+        raise click.ClickException(
+            f"{option} {file}: cannot be written ({problem.strerror}); {OTHER_FILE}"
+        ) from problem
+    finally:
+        part.unlink(missing_ok=True)

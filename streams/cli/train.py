@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
-import secrets
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,30 +10,31 @@ import msgspec
 
 from detectors.weights import write_weights
 from streams import training
-from streams.backtest import InvalidLabels, read_labels
+from streams.backtest import InvalidLabels, read_labels_and_digest
 from streams.cli.options import FILE
 from streams.cli.recordings import (
     EXIT_UNREADABLE,
+    OUTPUT,
     Reader,
+    check_output,
     limits_option,
     paths_argument,
     read_limits,
     tell_unmatched,
+    worked,
+    write_output,
 )
-from streams.pool import WorkersLost
 from streams.timeline import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from detectors import Limits
     from detectors.weights import Weights
     from streams.backtest import Label
     from streams.importers import Session
     from streams.training.examples import Measured
-
-LIBRARY = "sklearn"
-OTHER_FILE = "name one in a directory that has space and that you may write to"
 
 
 @click.command(
@@ -70,7 +67,7 @@ Exit codes: 0 learned; 1 not, and no weights are written: something could not be
 @click.option(
     "--output",
     "output_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT,
     metavar="FILE.json",
     help="Write the weights to this file, in one go.  [default: standard output]",
 )
@@ -102,9 +99,11 @@ def train(
     if as_json and output_file is None:
         raise click.UsageError("--json goes with --output: without it the weights are printed")
     if output_file is not None:
-        check_output(output_file)
-    if importlib.util.find_spec(LIBRARY) is None:
-        raise click.ClickException(training.LIBRARY_MISSING)
+        check_output(ctx, "--output", output_file, paths)
+    try:
+        training.check_library()
+    except ModuleNotFoundError as problem:
+        raise click.ClickException(str(problem)) from problem
     limits = read_limits(ctx, limits_file)
     if not limits.scores_spin:
         raise click.UsageError(
@@ -121,7 +120,7 @@ def train(
     if output_file is None:
         click.echo(write_weights(weights), nl=False)
     else:
-        write(output_file, write_weights(weights))
+        write_output("--output", output_file, write_weights(weights))
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(training.figures(weights, collected)), indent=2))
     else:
@@ -130,27 +129,12 @@ def train(
     return 0
 
 
-def check_output(file: Path) -> None:
-    """See before the work whether a file can be put there."""
-    try:
-        special, homeless = file.exists() and not file.is_file(), not file.parent.is_dir()
-    except OSError as problem:
-        raise click.UsageError(f"--output {file}: cannot be written ({problem.strerror}); {OTHER_FILE}") from problem
-    if special:
-        raise click.UsageError(f"--output {file}: is no regular file; leave the option for standard output")
-    if homeless:
-        raise click.UsageError(f"--output {file}: there is no directory {file.parent}; make it first")
-
-
 def read(labels_file: Path) -> tuple[dict[str, Label], str]:
-    """Read the labels, and give the digest of their file."""
-    if not labels_file.is_file():  # a pipe can be read only once
-        raise click.UsageError(f"--labels {labels_file}: is no regular file; save the labels in one")
+    """Read the labels, and give the digest of their content."""
     try:
-        labels = read_labels(labels_file)
+        return read_labels_and_digest(labels_file)
     except InvalidLabels as problem:
         raise click.UsageError(str(problem)) from problem
-    return labels, hashlib.sha256(labels_file.read_bytes()).hexdigest()
 
 
 def measure(reader: Reader, labels: Mapping[str, Label], limits: Limits, jobs: int) -> training.Collected:
@@ -170,36 +154,15 @@ def measure(reader: Reader, labels: Mapping[str, Label], limits: Limits, jobs: i
         measured += 1
         show()
 
-    try:
+    with worked(reader):
         return training.collect(sessions(), labels, limits, jobs, tell)
-    except WorkersLost as problem:
-        raise click.ClickException(f"{problem}; try --jobs 1") from problem
-    finally:
-        reader.progress.clear()
 
 
 def learn(reader: Reader, collected: training.Collected, digest: str) -> Weights:
     """Learn the weights."""
     reader.progress.show(f"learning from {counted(len(collected.examples), 'session')}", at_once=True)
     try:
-        return training.fit(collected.examples, digest)
+        with worked(reader):
+            return training.fit(collected.examples, digest)
     except training.Untrainable as problem:
         raise click.ClickException(str(problem)) from problem
-    finally:
-        reader.progress.clear()
-
-
-def write(file: Path, data: bytes) -> None:
-    """Write the weights: all or nothing, so that nobody reads a part of them."""
-    target = Path(os.path.realpath(file))  # a link stays one
-    part = target.with_name(f".weights-{secrets.token_hex(4)}")
-    try:
-        with part.open("xb") as stream:
-            stream.write(data)
-        part.replace(target)
-    except OSError as problem:
-        raise click.ClickException(
-            f"--output {file}: cannot be written ({problem.strerror}); {OTHER_FILE}"
-        ) from problem
-    finally:
-        part.unlink(missing_ok=True)

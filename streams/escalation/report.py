@@ -76,7 +76,7 @@ def _markdown(alert: Alert, title: str, tried: tuple[str, ...], failure: str | N
         row("alerts before", f"{alert.interventions_so_far}"),
     ]
     if alert.spin_score is not None:
-        rows.append(row("spin score", f"{alert.spin_score:g}, from 0 (all new) to 1 (nothing new in the latest calls)"))
+        rows.append(row("spin score", f"{alert.spin_score:g} likely, from 0 to 1, that the latest calls spin"))
     rows += [row("limit", f"{limit.name} = {limit.value:g} ({limit.layer})") for limit in alert.limits]
     parts = [
         f"# {markdown_text(title)}",

@@ -32,14 +32,33 @@ def read_path(path: str | os.PathLike[str]) -> Iterator[Session | Unreadable | D
         path: a file or directory. The sessions' `source` is this path, extended by the place within it.
     """
     top = Path(path)
-    if top.is_dir():
-        for file in _files(top):
-            yield from _read_file(file, named=False)
-    else:
-        yield from _read_file(top, named=True)
+    named = not top.is_dir()
+    for file in _files(top):
+        yield from _read_file(file, named=named)
+
+
+def is_read(file: Path, path: Path) -> bool:
+    """Tell whether `read_path` reads a file, under this or another name, as more than something to be `Skipped`.
+
+    Args:
+        file: a file that there is.
+        path: what would be given to `read_path`.
+    """
+    wanted = file.stat()
+    for each in _files(path):
+        try:
+            same = os.path.samestat(each.stat(), wanted)
+        except OSError:  # a link that leads nowhere, or a path that there is not
+            continue
+        if same and (each == path or not isinstance(next(_read_file(each, named=False), None), Skipped)):
+            return True
+    return False
 
 
 def _files(top: Path) -> Iterator[Path]:
+    if not top.is_dir():
+        yield top
+        return
     for directory, below, names in os.walk(top):
         below.sort()
         for name in sorted(names):

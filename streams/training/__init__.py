@@ -7,16 +7,18 @@
 from streams.training.collecting import Collected, collect
 from streams.training.examples import Examples, measure_session
 from streams.training.figures import figures, lines
-from streams.training.fitting import LIBRARY_MISSING, Untrainable, fit
+from streams.training.fitting import LIBRARY_MISSING, Untrainable, check_library, fit, fit_model
 
 __all__ = [
     "LIBRARY_MISSING",
     "Collected",
     "Examples",
     "Untrainable",
+    "check_library",
     "collect",
     "figures",
     "fit",
+    "fit_model",
     "lines",
     "measure_session",
 ]

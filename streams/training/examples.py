@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from detectors import SessionState, observe
-from detectors.features import MIN_CALLS, measure, window_of
+from detectors.features import measure, window_of
 from detectors.spin_score import may_speak
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ def measure_session(session: Session, limits: Limits) -> Measured:
     for event in session.events:
         before = state.calls
         observe(state, event, limits)
-        window = window_of(state)
         # A call that only talks, or repeats within its batch, is not added to the latest ones and has no score.
-        if state.calls > before and len(window) >= MIN_CALLS and window[-1].seq == state.calls - 1:
+        if state.calls > before and state.spin.seq == state.calls - 1 and state.spin.score is not None:
+            window = window_of(state, state.recent[-1])
             calls.append(window[-1].seq)
             rows.append(tuple(measure(state, window)))
-            speaks.append(may_speak(state, window, limits))
+            speaks.append(may_speak(window, limits))
     return Measured(tuple(calls), tuple(rows), tuple(speaks))

@@ -7,20 +7,22 @@ weights. Needs scikit-learn, and reads and writes no file.
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from detectors.features import FEATURES, WINDOW_CALLS
-from detectors.weights import FORMAT, Provenance, Weights
+from detectors.weights import FORMAT, InvalidWeights, Provenance, Weights, read_weights, write_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from detectors.weights import Model
     from streams.training.examples import Examples
 
 LIBRARY_MISSING = "scikit-learn is not installed; install it with: pip install 'traction[train]'"
 
-STRENGTH = 0.006
+INVERSE_STRENGTH = 0.006
 """Inverse of the regularisation where the calls of loops and the others weigh 1,000 each: of 0.001 to 0.3, the one that
 separated sources left out best; it is strong, since there are few loops and many features."""
 
@@ -32,6 +34,9 @@ MAX_WARNED = 0.01
 
 MAX_NOTICED = 0.05
 """Share of healthy sessions that may reach the notice limit."""
+
+LEAST_WARN = 0.5
+"""A warn says that the session more likely spins than not, however low healthy sessions score."""
 
 WEAK_NEEDS = 1 / 20
 """What a weak rule found needs a score of this share of the usual one, which is the share of spinning calls."""
@@ -59,8 +64,18 @@ class _Line:
         return rows @ self.weights + self.intercept
 
 
+def check_library() -> None:
+    """See before the work whether learning is possible.
+
+    Raises:
+        ModuleNotFoundError: scikit-learn is not installed; the message says how to install it.
+    """
+    if importlib.util.find_spec("sklearn") is None:
+        raise ModuleNotFoundError(LIBRARY_MISSING)
+
+
 def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
-    """Learn weights.
+    """Learn weights that a file of weights can hold.
 
     Args:
         examples: of labelled sessions; those without a scored call teach nothing.
@@ -68,9 +83,24 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
 
     Raises:
         Untrainable: there are too few loops or healthy sessions, they are too short, or the features do not tell them
-            apart.
+            apart, or hardly.
         ModuleNotFoundError: scikit-learn is not installed.
     """
+    return fit_model(examples, labels_sha256).source
+
+
+def fit_model(examples: Sequence[Examples], labels_sha256: str = "") -> Model:
+    """Learn weights as `fit` does, and make them ready to score with."""
+    try:
+        return read_weights(write_weights(_fit(examples, labels_sha256)))
+    except InvalidWeights as problem:
+        raise Untrainable(
+            "the features hardly tell these loops from these healthy sessions: the weights that would are larger than "
+            "a file of weights may have; label more sessions, of more kinds"
+        ) from problem
+
+
+def _fit(examples: Sequence[Examples], labels_sha256: str) -> Weights:
     import numpy as np  # noqa: PLC0415
     import sklearn  # noqa: PLC0415
 
@@ -97,10 +127,14 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
             f"some that have {WINDOW_CALLS} calls and more, and repeat some"
         )
     warn = max(
-        _limit([highest[each.session_id] for each in known if each.group == group], MAX_WARNED)
-        for group in ("easy", "hard")
+        LEAST_WARN,
+        *(
+            _limit([highest[each.session_id] for each in known if each.group == group], MAX_WARNED)
+            for group in ("easy", "hard")
+        ),
     )
-    notice = min(warn, _limit([highest[each.session_id] for each in known if each.group != "loop"], MAX_NOTICED))
+    notice = _limit([highest[each.session_id] for each in known if each.group != "loop"], MAX_NOTICED)
+    notice = min(warn, max(notice, round(usual, 2)))
     warned = [(each.group, _highest(each, _share(odds * slope + shift)) >= warn) for each, odds in left_out]
     healthy = np.concatenate([np.array(each.measured.rows) for each in known if each.group != "loop"])
     return Weights(
@@ -121,7 +155,7 @@ def fit(examples: Sequence[Examples], labels_sha256: str = "") -> Weights:
             spinning=int(spinning.sum()),
             labels_sha256=labels_sha256,
             library=f"scikit-learn {sklearn.__version__}",
-            strength=STRENGTH,
+            inverse_strength=INVERSE_STRENGTH,
             call_auc=_auc(odds, spinning),
             session_auc=_auc([odds.max() for _, odds in left_out], [each.group == "loop" for each, _ in left_out]),
             found=warned.count(("loop", True)),
@@ -182,7 +216,7 @@ def _learn(examples: Sequence[Examples]) -> _Line:
     kept = np.ones(len(FEATURES))
     with threadpool_limits(1):  # on a busy machine several threads wait for each other, twenty times as long
         while True:
-            model = LogisticRegression(C=STRENGTH, tol=1e-8, max_iter=10_000).fit(
+            model = LogisticRegression(C=INVERSE_STRENGTH, tol=1e-8, max_iter=10_000).fit(
                 scaled * kept, spinning, sample_weight=weights
             )
             found = model.coef_[0] * kept
@@ -196,7 +230,8 @@ def _calibration(odds: Any, spinning: Any) -> tuple[float, float]:
     """Find slope and shift by which the odds of calls left out become log odds of spinning (Platt scaling)."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
-    model = LogisticRegression(C=1e6, tol=1e-8, max_iter=10_000).fit(odds[:, None], spinning)
+    # Hardly regularised: only where loops are told without an error would the slope grow without bound.
+    model = LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(odds[:, None], spinning)
     slope = float(model.coef_[0][0])
     if slope <= 0:
         raise Untrainable(
@@ -209,7 +244,7 @@ def _calibration(odds: Any, spinning: Any) -> tuple[float, float]:
 def _share(odds: Any) -> Any:
     import numpy as np  # noqa: PLC0415
 
-    return 1.0 / (1.0 + np.exp(-odds))
+    return 0.5 * (1.0 + np.tanh(odds / 2))  # the logistic function, without an overflow
 
 
 def _highest(examples: Examples, scores: Any) -> float:

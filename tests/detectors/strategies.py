@@ -38,6 +38,7 @@ MOVES: tuple[Callable[[int], ToolCall], ...] = (
     lambda v: tool_call(0, "frobnicate", None, f"unit {v} done", status=None),
     lambda v: tool_call(0, "drop_table", {"name": f"t{v}"}, "not allowed", status="denied"),
     lambda v: tool_call(0, "search_web", {"q": f"topic {v}"}, "503 service unavailable"),
+    lambda v: tool_call(0, "probe", {"unit": v}, "12 34\nand all the rest that it printed", status="error"),
     lambda v: tool_call(0, "list_files", {"path": "."}, "a b c", batch_id=f"batch {v % 2}"),
 )
 """Each makes a call of one kind, of which a few are told apart by their number."""

@@ -1,6 +1,5 @@
 """The features of the spin score: each against a plain reading of its definition, their bounds, and their words."""
 
-import re
 from math import log2
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import given, settings
 from detectors import Limits, SessionState, observe
 from detectors.facts import Call
 from detectors.features import FEATURES, MAX_CAME, MIN_CALLS, STALE_PERCENT, WINDOW_CALLS, measure, window_of
+from detectors.interface import fills_in
 from schemas.common import ErrorInfo
 from schemas.testing import session_event, tool_call
 from tests.detectors.strategies import CLEARING, by_time, sessions, words
@@ -23,8 +23,8 @@ def measured(events):
     for event in events:
         calls = state.calls
         observe(state, event, Limits())
-        window = window_of(state)
-        if state.calls > calls and window and window[-1].seq == calls:
+        if state.calls > calls and state.recent and state.recent[-1].seq == calls:
+            window = window_of(state, state.recent[-1])
             rows.append((window, dict(zip(NAMES, measure(state, window), strict=True))))
     return rows
 
@@ -36,8 +36,7 @@ def last(*events):
 
 def answer(call: Call) -> int:
     """What a call says, where it says something that another could say as well."""
-    filled = call.kind == "interact" and re.search(r"(^|_)(type|fill|input|select|enter|check)(_|$)", call.tool)
-    return 0 if call.empty or call.applied or filled else call.answer
+    return 0 if call.empty or call.applied or (call.kind == "interact" and fills_in(call.tool)) else call.answer
 
 
 def outcome(call: Call) -> int | str:
@@ -96,7 +95,7 @@ def plainly(history: list[Call]) -> dict[str, float]:
     values["distinct_tools"] = len({call.tool for call in window}) / calls
     values["news"] = history[-1].news / 100
     values["news_mean"] = sum(call.news for call in window) / calls / 100
-    values["position"] = log2(1 + min(history[-1].seq, 15)) / 4
+    values["position"] = log2(1 + min(len(history) - 1, 15)) / 4
     return values
 
 
@@ -167,6 +166,33 @@ def test_failures_count_by_their_kind():
     assert (features["failed"], features["again_failure"], features["run_failure"]) == (0.5, 3 / 8, 0.5)
     assert features["before_failure"] == 0.5
     assert features["runs"] + features["edits"] + features["looks"] == 1.0
+
+
+def test_a_failure_that_says_too_little_is_known_by_its_answer():
+    """And is not counted twice for that."""
+    fails = [
+        tool_call(0, "probe", {"unit": n}, "12 34\nand all the rest that it printed", status="error") for n in range(3)
+    ]
+    features = last(*LOOKS[:5], *fails)
+    assert (features["before_failure"], features["before_result"]) == (log2(3) / 4, log2(3) / 4)
+
+
+@pytest.mark.parametrize(("new", "stale"), [(1, True), (2, False)])
+def test_next_to_nothing_new_is_less_than_a_quarter(new, stale):
+    """Of eight pieces one, but not two."""
+    old = "\n".join(f"old line {n}" for n in range(8))
+    mixed = "\n".join([*(f"new line {n}" for n in range(new)), *(f"old line {n}" for n in range(8 - new))])
+    calls = [tool_call(0, "report", None, text, arguments_digest="a" * 64) for text in (*[old] * 7, mixed)]
+    assert (last(*calls)["stale"] == 7 / 8) is stale
+    assert last(*calls)["news"] == round(100 * new / 8) / 100
+
+
+@pytest.mark.parametrize(("between", "known"), [(36, True), (37, False)])
+def test_what_came_long_ago_is_forgotten(between, known):
+    """The ring holds 112 prints, and each of these calls leaves three."""
+    looks = [view(0, f"src/{n}.py", f"def part_{n}(): pass\nreturn {n}") for n in range(between)]
+    same = shell(0, "./report", "12 parts of the report are missing")
+    assert (last(same, *looks, same)["before_call"] > 0) is known
 
 
 def test_what_acknowledges_an_edit_is_no_answer():
@@ -259,7 +285,7 @@ def test_thoughts_between_calls_are_not_measured():
     """They neither bring news nor repeat."""
     with_thoughts = [each for n, call in enumerate(LOOKS) for each in (call, think(0, f"perhaps {n}"))]
     features = last(*with_thoughts[:-1])
-    assert {**features, "position": 0} == {**last(*LOOKS), "position": 0}
+    assert features == last(*LOOKS)
 
 
 @pytest.mark.parametrize(

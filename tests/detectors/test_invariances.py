@@ -160,7 +160,7 @@ def test_the_topic_of_words_may_be_read_first(calls, said):
 
 COUNTED = (
     "calls", "recent", "streak", "cycles", "areas", "failing_calls", "denied", "row", "edits", "searches", "checks",
-    "reads", "known", "stretch", "moving", "page", "looks", "look_notices", "opened", "clears",
+    "reads", "known", "stretch", "moving", "page", "looks", "look_notices", "opened", "clears", "spin",
 )  # fmt: skip
 
 

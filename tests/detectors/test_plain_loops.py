@@ -67,7 +67,7 @@ def test_a_detector_that_is_off_says_nothing(play_weighed):
     """And the others go on."""
     events = [shell(n, "./sync.sh", "0 files") for n in range(30)]
     assert {alert.detector for alert in play_weighed(events)} == {"identical"}
-    assert {alert.detector for alert in play_weighed(events, {"off": ["identical"]})} == {"spin_score"}
+    assert {alert.detector for alert in play_weighed(events, {"off": ["identical"]})} == {"revisits", "spin_score"}
     assert {alert.detector for alert in play_weighed(events, {"off": ["identical", "spin_score"]})} == {"revisits"}
     assert play_weighed(events, {"off": ["identical", "revisits", "spin_score"]}) == []
 

@@ -10,51 +10,11 @@ from detectors.features import FEATURES, MIN_CALLS, WINDOW_CALLS, measure, windo
 from detectors.state import SpinMemory
 from detectors.weights import DEFAULT_MODEL, read_weights, write_weights
 from schemas.testing import session_event, tool_call
+from tests.detectors.spin_kit import ALONE, EAGER, SPINNING, look, played, refused, scores
 from tests.detectors.strategies import CLEARING, MOVES, by_time, gist, sessions, words
-from tests.detectors.traces import edit, found, numbered, shell, think, view
+from tests.detectors.traces import edit, found, numbered, think
 
 quickly = settings(max_examples=60, deadline=None)
-
-
-def played(events, limits=None):
-    """Play events; give the alerts and the state."""
-    made = limits if isinstance(limits, Limits) else limits_from([("test", limits or {})])
-    state = SessionState()
-    return [alert for event in events for alert in observe(state, event, made)], state
-
-
-def scores(events, limits=None):
-    """The score after each event."""
-    made, state, heard = limits_from([("test", limits or {})]), SessionState(), []
-    for event in events:
-        observe(state, event, made)
-        heard.append(state.spin.score)
-    return heard
-
-
-ALONE = {
-    "off": [
-        "identical", "alternation", "error_streak", "same_failure", "same_write", "refused_edits", "stuck_check",
-        "same_answer", "fruitless_search", "revisits", "rereads", "analysis", "category", "budget",
-    ]
-}  # fmt: skip
-"""The score without the rules."""
-
-
-def look(n):
-    """A read that brings news."""
-    return view(n, f"src/part_{n}.py", f"def part_{n}(): pass\nreturn {n}")
-
-
-def refused(n):
-    """One of ever other fixes, each refused for one reason."""
-    return tool_call(
-        n, "write_fix", {"path": "src/Dose.java", "line": 40 + n % 3, "code": f"if (dose > {n}) return;"},
-        "Error: the fix does not compile: ';' expected before the end", status="ok",
-    )  # fmt: skip
-
-
-SPINNING = [*map(look, range(10)), *map(refused, range(10, 30))]
 
 
 def test_it_rises_while_nothing_new_comes_in():
@@ -102,10 +62,6 @@ def test_the_limits_are_those_of_the_weights_unless_they_are_set():
     chosen = {"notice": 0.5, "warn": 0.75, "weak_needs": 0.125}
     limits = limits_from([("file", {"spin_score": chosen})])
     assert (limits.spin_notice, limits.spin_warn, limits.spin_weak_needs) == (0.5, 0.75, 0.125)
-
-
-EAGER = {"spin_score.notice": 1e-6, "spin_score.warn": 2e-6}
-"""Limits that any score reaches."""
 
 
 @pytest.mark.parametrize(("calls", "expected"), [(WINDOW_CALLS - 1, []), (WINDOW_CALLS, [("warn", "spin_score", 7)])])
@@ -188,78 +144,10 @@ def test_the_score_is_in_every_alert():
     state, heard = SessionState(), 0
     for event in SPINNING:
         for alert in observe(state, event, Limits()):
-            assert alert.spin_score == (None if state.spin.score is None else round(state.spin.score, 3))
+            score = state.spin.score
+            assert alert.spin_score == (None if score is None or alert.seq != state.spin.seq else round(score, 3))
             heard += alert.detector != "spin_score" and alert.spin_score is not None
     assert heard
-
-
-CATEGORY = [view(n, f"src/part_{n}.py", f"def part_{n}(): pass\nreturn {n}") for n in range(220)]
-"""Looks that bring news: the rule that counts looks warns at its hundredth half."""
-
-
-def levels(events, detector, limits):
-    """Levels of a detector's alerts."""
-    return [alert.level for alert in played(events, limits)[0] if alert.detector == detector]
-
-
-def test_what_only_counts_calls_needs_the_score():
-    """Two hundred reads of what is new are a notice; without the score they are a warn."""
-    assert levels(CATEGORY, "category", {"off": ["spin_score"]})[0] == "warn"
-    assert levels(CATEGORY, "category", {}) == ["notice"]
-    assert "spin score is only" in next(
-        alert.reasoning for alert in played(CATEGORY)[0] if alert.detector == "category"
-    )
-
-
-def first_alert(events, detector, limits):
-    """A detector's first alert above a notice."""
-    alerts = [a for a in played(events, limits)[0] if a.detector == detector and a.level != "notice"]
-    return alerts[0].seq if alerts else None
-
-
-def test_the_score_that_is_needed_is_a_limit():
-    """Reached exactly it lets the warn stand, just above it does not, for both kinds of rules."""
-    at = first_alert(CATEGORY, "category", {"off": ["spin_score"]})
-    score = scores(CATEGORY)[at]
-    assert first_alert(CATEGORY[: at + 1], "category", {"spin_score.notice": score}) == at
-    assert first_alert(CATEGORY[: at + 1], "category", {"spin_score.notice": score + 1e-9}) is None
-    misses = [tool_call(n, "search_docs", {"query": f"how to {w}"}, {"results": []}) for n, w in enumerate(WORDS_ASKED)]
-    at = first_alert(misses, "fruitless_search", {"off": ["spin_score"]})
-    score = scores(misses)[at]
-    assert first_alert(misses[: at + 1], "fruitless_search", {"spin_score.weak_needs": score}) == at
-    assert first_alert(misses[: at + 1], "fruitless_search", {"spin_score.weak_needs": score + 1e-9}) is None
-
-
-WORDS_ASKED = ["fly", "sew", "row", "bake", "knit", "weld", "sail", "ski", "dig", "mow"]
-
-
-def test_a_limit_that_somebody_set_holds_without_the_score():
-    """It is their word."""
-    assert levels(CATEGORY, "category", {"category.explore_warn": 90})[0] == "warn"
-    assert (
-        levels(CATEGORY, "category", {"category.explore_warn": 100, "spin_score.notice": 1.0, "spin_score.warn": 1.0})[
-            0
-        ]
-        == "warn"
-    )
-
-
-def test_strong_rules_do_not_need_the_score():
-    """An exact repeat is one, whatever else is new."""
-    same = [shell(n, "./sync.sh", "0 files") for n in range(3)]
-    needed = dict.fromkeys(("spin_score.warn", "spin_score.notice", "spin_score.weak_needs"), 1.0)
-    calls = numbered([*map(look, range(9)), *same])
-    assert levels(calls, "identical", needed) == ["warn"]
-
-
-def test_what_counts_calls_is_borne_out_by_a_high_score():
-    """Then it may terminate; a score that is no warn does not let it."""
-    calls = [tool_call(n, "frobnicate", {"unit": n % 40}, f"unit {n % 40} reads {n % 40}") for n in range(300)]
-    off = [name for name in ALONE["off"] if name != "category"]
-    low = {"off": off, "spin_score.notice": 1e-9, "spin_score.warn": 0.9999}
-    assert levels(calls, "category", low) == ["warn", "warn"]
-    high = {**low, "spin_score.warn": 1e-9}
-    assert "terminate" in {alert.level for alert in played(calls, high)[0]}
 
 
 def weighing(**weights):
@@ -279,7 +167,7 @@ def test_an_alert_says_in_words_what_carried_the_score():
         "hardly anything new (spin score 0.98): 4 of the last 8 calls failed as a call before; 5 of the last 8 calls "
         "failed: write_fix(path=src/Dose.java, line=42, code=if (dose > 5) return;) → write_fix(path=src/Dose.java, "
         "line=40, code=if (dose > 6) return;) → write_fix(path=src/Dose.java, line=41, code=if (dose > 7) return;) "
-        "(limit spin_score.warn = 0.75, set by default)"
+        "(limit spin_score.warn = 0.75, set by weights)"
     )
 
 
@@ -290,15 +178,20 @@ def test_an_explanation_names_at_most_three_features(values, calls):
     told = DEFAULT_MODEL.told(values, calls)
     parts = told.split("; ") if told else []
     assert len(parts) == len({*parts}) <= 3
-    for part in parts:
-        ((weight, value, usual),) = {
-            (weight, value, usual)
-            for feature, weight, value, usual in zip(
-                FEATURES, DEFAULT_MODEL.weights, values, DEFAULT_MODEL.typical, strict=True
-            )
-            if feature.says(value, calls) == part and weight * (value - usual) > 0
-        }
-        assert weight * (value - usual) > 0
+    carried = {
+        feature.says(value, calls): weight * (value - usual)
+        for feature, weight, value, usual in zip(
+            FEATURES, DEFAULT_MODEL.weights, values, DEFAULT_MODEL.typical, strict=True
+        )
+        if feature.theme
+    }
+    assert all(carried[part] > 0 for part in parts)
+    themes = {
+        feature.theme
+        for feature in FEATURES
+        if carried.get(feature.says(values[FEATURES.index(feature)], calls), 0) > 0
+    }
+    assert len(parts) >= min(2, len(themes))
 
 
 @quickly
@@ -309,8 +202,8 @@ def test_a_score_is_a_share_and_what_the_weights_make_of_the_features(calls, sai
     for event in by_time(calls, said):
         before = state.calls
         observe(state, event, Limits())
-        window = window_of(state)
-        if state.calls > before and window and window[-1].seq == before:
+        if state.calls > before and state.recent and state.recent[-1].seq == before:
+            window = window_of(state, state.recent[-1])
             expected = DEFAULT_MODEL.score(measure(state, window)) if len(window) >= MIN_CALLS else None
             assert state.spin.score == expected
         assert state.spin.score is None or 0.0 <= state.spin.score <= 1.0

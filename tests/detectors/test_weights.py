@@ -77,7 +77,7 @@ def test_each_feature_is_needed(name):
 def test_an_unknown_feature_is_named():
     """It would be passed by in silence."""
     features = GOOD["features"] | {"mood": [0.5, 0.5]}
-    assert "field `features` has mood too many" in told(GOOD | {"features": features})
+    assert "field `features` has 'mood' too many" in told(GOOD | {"features": features})
 
 
 @pytest.mark.parametrize("version", [FORMAT - 1, FORMAT + 1])

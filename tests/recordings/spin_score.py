@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from streams.backtest import Label, Score
 
+_LIMITS = ("intercept", "weak_needs", "notice", "warn")
+
 CLOSE = 0.002
 """How far a weight or limit may be from the shipped one: other processors round otherwise."""
 
@@ -92,7 +94,8 @@ def _origin(top: Path, labels: Mapping[str, Label], digest: str) -> Iterator[str
     learned = fit(collect(_sessions(top), labels, Limits(), _jobs(), lambda _: None).examples, digest)
     pairs = [
         *((name, pair[0], learned.features[name][0]) for name, pair in shipped.features.items()),
-        *((name, getattr(shipped, name), getattr(learned, name)) for name in ("intercept", "notice", "warn")),
+        *((f"typical {name}", pair[1], learned.features[name][1]) for name, pair in shipped.features.items()),
+        *((name, getattr(shipped, name), getattr(learned, name)) for name in _LIMITS),
     ]
     for name, here, there in pairs:
         if abs(here - there) > CLOSE:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import xml.etree.ElementTree as ET
+from functools import partial
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from streams import pool
-from streams.cli import traction
-from tests.streams.backtest_kit import ALERT, LABELS, label, line, spinning, working, write
+from streams.cli import backtest as command
+from tests.streams import backtest_kit
+from tests.streams.backtest_kit import ALERT, LABELS, code, label, line, spinning, working, write
+
+run = partial(backtest_kit.run, "backtest")
 
 QUIET = "[limits]\nidentical = { warn = 9, terminate = 9, window_warn = 9, window_terminate = 9 }\n"
 """Limits under which a call may come six times."""
@@ -32,18 +37,6 @@ def recordings(tmp_path):
     write(folder / "a.jsonl", loops + working("x/missed") + spinning("x/false", times=4) + spinning("x/hard"))
     write(folder / "b.jsonl", working("x/well") + spinning("x/unclear") + spinning("lonely") + working("y/quiet"))
     return folder
-
-
-def run(*arguments, before=()):
-    """Run the command in this process, its sessions played here too unless `--jobs` comes again."""
-    words = [*before, "backtest", "--jobs", "1", *arguments]
-    return CliRunner().invoke(traction, [str(word) for word in words], standalone_mode=False)
-
-
-def code(result):
-    """Give the exit code: what the command returned, or the error's."""
-    problem = result.exception
-    return getattr(problem, "exit_code", None) if problem else result.return_value
 
 
 def table(text):
@@ -251,12 +244,71 @@ def test_the_picture_is_well_formed(recordings, labels, tmp_path):
     assert len(filled) == 2 + 3 + 1  # the legend; found in time, late and missed; all missed
 
 
-def test_a_picture_that_cannot_be_written_is_told(recordings, labels, tmp_path):
-    """The score is printed all the same, and the command fails with words."""
-    result = run("--labels", labels, "--plot", tmp_path / "nowhere" / "x.svg", recordings)
+def test_a_picture_that_cannot_be_written_is_told(recordings, labels, tmp_path, monkeypatch):
+    """The score is printed all the same, the command fails with words, and an older picture stays."""
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    picture = tmp_path / "x.svg"
+    picture.write_text("old")
+    result = run("--labels", labels, "--plot", picture, recordings)
     assert code(result) == 1
-    assert "--plot" in str(result.exception)
+    assert f"--plot {picture}: cannot be written (No space left on device); name one" in str(result.exception)
     assert "2 of 3" in result.stdout
+    assert picture.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("nowhere/x.svg", "there is no directory"),
+        ("labels.jsonl/x.svg", "there is no directory"),
+        ("recordings", "is a directory"),
+        ("closed/x.svg", "cannot be written to"),
+        ("pipe", "is no regular file"),
+    ],
+)
+def test_a_place_that_cannot_take_the_picture_is_told_first(recordings, labels, tmp_path, monkeypatch, place):
+    """Wrong use, before anything is read, and not after minutes of work."""
+    name, words = place
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed and may(path, mode))  # root may anything
+    monkeypatch.setattr(command, "Reader", lambda _: pytest.fail("recordings are read"))
+    result = run("--labels", labels, "--plot", tmp_path / name, recordings)
+    assert (code(result), result.stdout) == (2, "")
+    told = result.exception.format_message()
+    assert "--plot" in told
+    assert words in told
+
+
+@pytest.mark.parametrize("option", ["--labels", "--limits", "--against", "--spin-weights", "--config", "PATH"])
+def test_a_picture_does_not_overwrite_what_is_read(recordings, labels, tmp_path, monkeypatch, option):
+    """Whatever option reads it, it is refused before anything is read, and named."""
+    limits = tmp_path / "limits.toml"
+    limits.write_text(QUIET)
+    file = {"--labels": labels, "PATH": recordings / "a.jsonl"}.get(option, limits)
+    before = file.read_bytes()
+    monkeypatch.setattr(command, "Reader", lambda _: pytest.fail("recordings are read"))
+    more = [option, limits] if option in {"--limits", "--against", "--spin-weights"} else []
+    config = [option, limits] if option == "--config" else []
+    result = run("--labels", labels, *more, "--plot", file, recordings, before=config)
+    assert (code(result), result.stdout) == (2, "")
+    reads = f"PATH {recordings}" if option == "PATH" else option
+    assert str(result.exception) == f"--plot {file}: would overwrite what {reads} reads; name another file"
+    assert file.read_bytes() == before
+
+
+def test_an_older_picture_among_the_recordings_is_replaced(recordings, labels):
+    """It is no recording, so that nothing of what is read is lost."""
+    picture = recordings / "delays.svg"
+    for _ in range(2):
+        assert code(run("--labels", labels, "--plot", picture, recordings)) == 0
+    assert picture.read_text("utf-8").startswith("<svg")
 
 
 def test_what_labels_and_recordings_say_cannot_steer_the_terminal(tmp_path):

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import subprocess
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from detectors.weights import read_weights
 from streams import pool, training
-from streams.cli import COMMANDS, traction
+from streams.cli import COMMANDS
 from streams.cli import train as command
-from tests.streams.backtest_kit import ALERT, label, line, spinning, write
+from tests.streams import backtest_kit
+from tests.streams.backtest_kit import ALERT, code, label, line, spinning, write
+
+run = partial(backtest_kit.run, "train")
 
 ONSET = ALERT - 2
 """The first of the same calls in `spinning`."""
@@ -58,18 +63,6 @@ def recordings(tmp_path):
     write(folder / "a.jsonl", loops + busy("x/short", 2))
     write(folder / "b.jsonl", well + spinning("x/unclear") + spinning("lonely"))
     return folder
-
-
-def run(*arguments, before=()):
-    """Run the command in this process, its sessions measured here too unless `--jobs` comes again."""
-    words = [*before, "train", "--jobs", "1", *arguments]
-    return CliRunner().invoke(traction, [str(word) for word in words], standalone_mode=False)
-
-
-def code(result):
-    """Give the exit code: what the command returned, or the error's."""
-    problem = result.exception
-    return getattr(problem, "exit_code", None) if problem else result.return_value
 
 
 def refused(result, output):
@@ -281,13 +274,15 @@ def test_wrong_labels_are_wrong_use(recordings, labels, output):
     assert f"{labels}:{len(LABELS) + 1}: field `label` is missing or wrong; write loop" in refused(result, output)
 
 
-def test_labels_from_a_pipe_are_refused(tmp_path, recordings, output):
-    """It can be read only once, and its digest would be that of nothing."""
+def test_the_digest_is_that_of_the_labels_that_were_read(tmp_path, recordings, labels, output):
+    """The content is read once, as a pipe shows, which can be read only once: the same comes of it as of a file."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    result = run("--labels", pipe, "--output", output, recordings)
-    assert code(result) == 2
-    assert refused(result, output) == f"--labels {pipe}: is no regular file; save the labels in one"
+    writer = threading.Thread(target=pipe.write_bytes, args=(labels.read_bytes(),), daemon=True)
+    writer.start()
+    assert code(run("--labels", pipe, "--output", output, recordings)) == 0
+    writer.join()
+    assert output.read_bytes() == run("--labels", labels, recordings).stdout_bytes
 
 
 @pytest.mark.parametrize(
@@ -297,17 +292,61 @@ def test_labels_from_a_pipe_are_refused(tmp_path, recordings, output):
         ("pipe", "is no regular file"),
         ("n" * 300, "cannot be written (File name too long)"),
         ("labels.jsonl/weights.json", "there is no directory"),
+        ("astray", "there is no directory"),
+        ("stdout", "is no regular file"),
     ],
 )
 def test_a_place_that_cannot_take_the_file_is_told_first(tmp_path, recordings, labels, monkeypatch, place):
-    """Before minutes of work; a device is not replaced by a file."""
+    """Before minutes of work; a device is not replaced by a file, and a link must not lead nowhere."""
     name, words = place
     os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "astray").symlink_to(tmp_path / "nowhere" / "weights.json")
+    ends = os.pipe()
+    (tmp_path / "stdout").symlink_to(f"/proc/self/fd/{ends[1]}")  # leads to what has no path
     monkeypatch.setattr(command, "Reader", lambda _: pytest.fail("recordings are read"))
     result = run("--labels", labels, "--output", tmp_path / name, recordings)
     assert (code(result), result.stdout) == (2, "")
     assert f"--output {tmp_path / name}: {words}" in str(result.exception)
     assert (tmp_path / "pipe").is_fifo()
+    for end in ends:
+        os.close(end)
+
+
+NAMES = ("the same", "another spelling", "a link", "a hard link")
+"""How a file is named that is read under its own name."""
+
+
+@pytest.mark.parametrize("case", list(itertools.product(("labels", "file", "folder", "link among them"), NAMES)))
+def test_what_is_read_is_not_overwritten(tmp_path, recordings, labels, monkeypatch, case):
+    """Labels and recordings are the work of hours: whatever name they are given, it is wrong use before any reading."""
+    read, named = case
+    paths = {"file": recordings / "a.jsonl"}.get(read, recordings)
+    file = labels if read == "labels" else recordings / "a.jsonl"
+    if read == "link among them":
+        file = file.rename(tmp_path / "elsewhere.jsonl")
+        (recordings / "a.jsonl").symlink_to(file)
+    output = {"the same": file, "another spelling": file.parent / ".." / file.parent.name / file.name}.get(named)
+    if output is None:
+        output = tmp_path / "other"
+        (output.symlink_to if named == "a link" else output.hardlink_to)(file)
+    before = file.read_bytes()
+    monkeypatch.setattr(command, "Reader", lambda _: pytest.fail("recordings are read"))
+    result = run("--labels", labels, "--output", output, paths)
+    assert (code(result), result.stdout) == (2, "")
+    reads = "--labels" if read == "labels" else f"PATH {paths}"
+    assert str(result.exception) == f"--output {output}: would overwrite what {reads} reads; name another file"
+    assert file.read_bytes() == before
+
+
+def test_older_weights_among_the_recordings_are_replaced(recordings, labels):
+    """They are no recording: the same command can be run again. Something broken, which may be one, stays."""
+    output = recordings / "weights.json"
+    for _ in range(2):
+        assert code(run("--labels", labels, "--output", output, recordings)) == 0
+    assert read_weights(output.read_bytes()).source.trained.sessions == 14
+    output.write_text("{broken")
+    assert code(run("--labels", labels, "--output", output, recordings)) == 2
+    assert output.read_text() == "{broken"
 
 
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])

@@ -52,15 +52,13 @@ def test_estimates_are_marked(alert: MakeAlert) -> None:
     assert "1,000 tokens, estimated" in report(alert(tokens_wasted=1_000, wasted_estimated=True)).markdown
 
 
-@pytest.mark.parametrize(
-    ("score", "said"), [(0.93, "0.93, from 0 (all new)"), (0.0, "0, from 0 (all new)"), (None, "")]
-)
+@pytest.mark.parametrize(("score", "said"), [(0.93, "0.93 likely"), (0.0, "0 likely"), (None, "")])
 def test_the_spin_score_is_said_with_its_scale(alert: MakeAlert, score: float | None, said: str) -> None:
     """A person who never heard of it reads what the number means; where there is none, nothing is said."""
     called = report(alert(spin_score=score))
     assert called.spin_score == score
     rows = [text for text in called.markdown.splitlines() if text.startswith("| spin score |")]
-    assert rows == ([f"| spin score | {said} to 1 (nothing new in the latest calls) |"] if said else [])
+    assert rows == ([f"| spin score | {said}, from 0 to 1, that the latest calls spin |"] if said else [])
 
 
 def test_without_a_failure_there_is_no_such_section(alert: MakeAlert) -> None:

@@ -195,6 +195,21 @@ def test_features_that_do_not_tell_are_told(loop, healthy):
         fit(tell_apart(loop, healthy))
 
 
+@pytest.mark.parametrize(
+    ("differs", "spread"), [(0.01, 0.0), (0.003, 0.0), (0.01, 0.002)], ids=["weight", "intercept", "not all alike"]
+)
+def test_features_that_hardly_tell_are_told(differs, spread):
+    """Weights that blow up a tiny difference are beyond what a file may have: no file is made that none can read."""
+    examples = [
+        example(f"{group}-{n}", group, [row(again_result=value + spread * n)] * CALLS, source)
+        for source in "abc"
+        for n in range(4)
+        for group, value in (("loop", 0.5 + differs), ("easy", 0.5))
+    ]
+    with pytest.raises(Untrainable, match=r"hardly tell these loops from these healthy sessions: .*; label more"):
+        fit(examples)
+
+
 def test_sources_are_left_out_in_turn():
     """Each once and whole, and what is learned meanwhile knows no session of it."""
     examples = tell_apart(LOOP, HEALTHY)
