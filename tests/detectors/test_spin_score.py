@@ -290,7 +290,7 @@ MAX_MORE_BYTES = 2_200
 """Of a session's encoded state, for the score: what it may cost in memory and in every commit."""
 
 
-@quickly
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=60))
 def test_its_share_of_the_state_is_bounded(seeds):
     """However much text comes, and however different."""

@@ -106,11 +106,10 @@ def test_without_folds_there_is_none_of_it(recordings, labels):
     assert (found["folds"], len(found["scores"])) == (None, 1)
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_any_number_of_processes_says_the_same(recordings, labels, monkeypatch, as_json):
+def test_any_number_of_processes_says_the_same(recordings, labels, monkeypatch):
     """Measured, learned and played by several processes, it comes out as from one."""
     monkeypatch.setattr(pool, "PORTION_CALLS", 20)
-    flags = ["--labels", labels, "--unlabelled", *(["--json"] if as_json else []), recordings]
+    flags = ["--labels", labels, "--unlabelled", "--json", recordings]
     one, two = run(*flags), run(*flags, "--jobs", 2)
     assert (code(two), two.stderr) == (0, "")
     assert two.stdout == one.stdout

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from detectors.weights import read_weights, write_weights
-from streams.training import Untrainable, fit
-from streams.training.fitting import _limit, _parts, by_source
+from streams.training import Untrainable, fit, fitting
+from streams.training.fitting import LEAST_WARN, _limit, _parts, by_source
 from tests.streams.training.training_kit import CALLS, HEALTHY, LOOP, example, row, tell_apart
 
 
@@ -195,19 +195,40 @@ def test_features_that_do_not_tell_are_told(loop, healthy):
         fit(tell_apart(loop, healthy))
 
 
-@pytest.mark.parametrize(
-    ("differs", "spread"), [(0.01, 0.0), (0.003, 0.0), (0.01, 0.002)], ids=["weight", "intercept", "not all alike"]
-)
-def test_features_that_hardly_tell_are_told(differs, spread):
-    """Weights that blow up a tiny difference are beyond what a file may have: no file is made that none can read."""
-    examples = [
+HARDLY = [(0.01, 0.0), (0.003, 0.0), (0.01, 0.002)]
+"""By how much loops and healthy sessions differ, and how far each kind is spread."""
+
+
+def hardly_apart(differs, spread):
+    """Give examples that one feature tells apart without an error, by next to nothing."""
+    return [
         example(f"{group}-{n}", group, [row(again_result=value + spread * n)] * CALLS, source)
         for source in "abc"
         for n in range(4)
         for group, value in (("loop", 0.5 + differs), ("easy", 0.5))
     ]
+
+
+@pytest.mark.parametrize(("differs", "spread"), HARDLY)
+def test_a_tiny_difference_is_not_blown_up(differs, spread):
+    """However well it tells the examples apart, the file can be read."""
+    weights = fit(hardly_apart(differs, spread))
+    assert read_weights(write_weights(weights)).source == weights
+    assert max(abs(weight) for weight, _ in weights.features.values()) < 100
+
+
+def test_weights_that_no_command_reads_are_not_given(monkeypatch):
+    """Whatever made them so large, it is told, with the remedy."""
+    monkeypatch.setattr(fitting, "_calibration", lambda *_: (1e6, 0.0))
     with pytest.raises(Untrainable, match=r"hardly tell these loops from these healthy sessions: .*; label more"):
-        fit(examples)
+        fit(tell_apart(LOOP, HEALTHY))
+
+
+def test_a_warn_is_more_likely_than_not():
+    """Though no healthy session comes near it; and a notice is as likely as spinning is on the average."""
+    weights = fit(tell_apart(LOOP, HEALTHY))
+    assert weights.warn == LEAST_WARN == 0.5
+    assert weights.notice == round(weights.trained.spinning / weights.trained.calls, 2)
 
 
 def test_sources_are_left_out_in_turn():
