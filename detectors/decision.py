@@ -39,10 +39,10 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
     asked = [finding for finding in findings if finding.detector not in limits.off]  # all have looked from here on
-    weighed = [_weighed(state, finding, call, limits) for finding in asked]
+    weighed = [_weighed(state, finding, limits) for finding in asked]
     ranked = sorted(_without_told(state, weighed, call), key=lambda finding: (-_RANK[finding.level], finding.weak))
     named = [(finding, _loop(state, finding, call)) for finding in ranked]
-    spins = state.spin.above > 0 and (state.score_at(call) or 0.0) >= limits.spin_warn
+    spins = state.spin.above > 0 and (state.latest_score or 0.0) >= limits.spin_warn
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
         level = _due(loop, finding, corroborated=_is_corroborated(state, named, finding, loop, borne_out=spins))
@@ -97,12 +97,12 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     return loop
 
 
-def _weighed(state: SessionState, finding: Finding, call: Call, limits: Limits) -> Finding:
+def _weighed(state: SessionState, finding: Finding, limits: Limits) -> Finding:
     """Return the finding as it stands with the spin score: a notice when it is weak and the score speaks against it.
 
     A limit that somebody has set is their word, which the score does not overrule.
     """
-    score = state.score_at(call)
+    score = state.latest_score
     if score is None or not finding.weak or finding.hard or finding.level == "notice":
         return finding
     if finding.detector == spin_score.NAME:
@@ -118,17 +118,13 @@ def _without_told(state: SessionState, asked: list[Finding], call: Call) -> list
     if all(finding.detector != spin_score.NAME for finding in asked):
         return asked
     rules = [finding for finding in asked if finding.detector != spin_score.NAME]
-    lately = call.seq - WINDOW_CALLS
-    warned = any(loop.level >= WARN and loop.last_seq > lately for loop in state.loops if not _is_of_score(loop))
+    warned = spin_score.rule_warned(state, call, WINDOW_CALLS)
     if not warned and all(finding.level == "notice" for finding in rules):
         return asked
-    for loop in filter(_is_of_score, state.loops):
-        loop.last_seq = call.seq  # it goes on
+    for loop in state.loops:
+        if loop.detector == spin_score.NAME:
+            loop.last_seq = call.seq  # it goes on
     return rules
-
-
-def _is_of_score(loop: Loop) -> bool:
-    return loop.detector == spin_score.NAME
 
 
 def _is_corroborated(
@@ -251,8 +247,7 @@ def _reached(finding: Finding, level: Level, limits: Limits) -> tuple[str, float
 
 def _warn_limit(finding: Finding) -> str:
     """Return the name of the limit that was reached on the way to a terminate limit, else of the one reached."""
-    kind = finding.limit.removesuffix("terminate")
-    return finding.limit if kind == finding.limit else f"{kind}warn"
+    return f"{_kind(finding)}warn" if finding.limit.endswith("terminate") else finding.limit
 
 
 def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> Alert:
@@ -270,7 +265,7 @@ def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> A
 
 def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Limits) -> Alert:
     """Return what every alert of a loop says: which loop, of whom, when, and the spin score it was weighed with."""
-    score = state.score_at(call)
+    score = state.latest_score
     return Alert(
         alert_id=_alert_id(state, loop, level, call.event_id),
         level=level,

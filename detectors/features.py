@@ -141,7 +141,7 @@ _KEPT = (
     ("failure", "one failure", 1, "failure"),
     ("patch", "one edit", 1, "patch"),
 )
-"""What is remembered of each call to know it again; `_prints` gives their prints in this order."""
+"""What is remembered of each call to know it again; `note` takes them in this order."""
 
 FEATURES: tuple[Feature, ...] = (
     *(

@@ -12,7 +12,7 @@ from detectors.canonical import digest
 from detectors.facts import Call
 from detectors.findings import Finding
 from detectors.limits import Limits
-from detectors.state import MAX_KNOWN, PRINT_BYTES, WARN, SessionState, holds_print, print_of
+from detectors.state import MAX_KNOWN, PRINT_BYTES, SessionState, holds_print, print_of
 
 NAME = "revisits"
 ABOUT = About(
@@ -63,5 +63,4 @@ def _is_named(state: SessionState, call: Call, window: int) -> bool:
     """Tell whether another rule sees a loop in the window: it says better what repeats, unless this was said."""
     if any(loop.fingerprint == _FINGERPRINT for loop in state.loops):
         return False
-    rules = (loop for loop in state.loops if loop.detector != spin_score.NAME)
-    return any(loop.level >= WARN and call.seq - loop.last_seq < window for loop in rules)
+    return spin_score.rule_warned(state, call, window)

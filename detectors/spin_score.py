@@ -14,7 +14,7 @@ from detectors.features import MIN_CALLS, WINDOW_CALLS, measure, note, window_of
 from detectors.findings import Finding, Level
 from detectors.identical import waits_after
 from detectors.limits import Limits
-from detectors.state import SessionState, SpinMemory
+from detectors.state import WARN, SessionState, SpinMemory
 
 NAME = "spin_score"
 ABOUT = About(
@@ -72,6 +72,12 @@ def _loop_of(state: SessionState, call: Call) -> int:
     """Return the fingerprint of the loop under watch, or of a new one, named by its first call: one at a time."""
     known = (loop.fingerprint for loop in state.loops if loop.detector == NAME)
     return next(known, digest(NAME, call.action))
+
+
+def rule_warned(state: SessionState, call: Call, calls: int) -> bool:
+    """Tell whether a rule warned of a loop that was seen within so many calls: it says better what repeats."""
+    rules = (loop for loop in state.loops if loop.detector != NAME)
+    return any(loop.level >= WARN and call.seq - loop.last_seq < calls for loop in rules)
 
 
 def may_speak(window: list[Call], limits: Limits) -> bool:

@@ -293,9 +293,10 @@ class SessionState(msgspec.Struct, array_like=True):
             loop for loop in self.loops if loop.alerted_ms >= at_ms or not (loops or loop.level == TERMINATED)
         ]
 
-    def score_at(self, call: Call) -> float | None:
-        """Return the spin score of a call; None for one that has none, since it only talks or is not the latest."""
-        return self.spin.score if self.spin.seq == call.seq else None
+    @property
+    def latest_score(self) -> float | None:
+        """The spin score of the latest call; None when it has none, since it only talks or repeats within its batch."""
+        return self.spin.score if self.spin.seq == self.calls - 1 else None
 
     def forget_runs(self) -> None:
         """Drop everything counted so far; loops already under watch stay, so that nobody is warned twice."""

@@ -69,7 +69,7 @@ def measure_session(session: Session, limits: Limits) -> Measured:
         before = state.calls
         observe(state, event, limits)
         # A call that only talks, or repeats within its batch, is not added to the latest ones and has no score.
-        if state.calls > before and state.spin.seq == state.calls - 1 and state.spin.score is not None:
+        if state.calls > before and state.latest_score is not None:
             window = window_of(state, state.recent[-1])
             calls.append(window[-1].seq)
             rows.append(tuple(measure(state, window)))

@@ -116,10 +116,10 @@ def _fit(examples: Sequence[Examples], labels_sha256: str) -> Weights:
     # Rounded as in the file, so that the limits hold for what is scored with.
     final = _Line(np.round(whole.weights * slope, 4) + 0.0, round(whole.intercept * slope + shift, 4))
     usual = float(spinning.mean())
+    unseen = {each.session_id: _highest(each, _share(odds * slope + shift)) for each, odds in left_out}
     # A session was not left out where it is alerted: its score by the final weights counts as well.
     highest = {
-        each.session_id: max(_highest(each, _share(odds * slope + shift)), _highest(each, _share(final.odds(each))))
-        for each, odds in left_out
+        each.session_id: max(unseen[each.session_id], _highest(each, _share(final.odds(each)))) for each in known
     }
     if not any(any(each.measured.speaks) for each in known if each.group != "loop"):
         raise Untrainable(
@@ -135,7 +135,7 @@ def _fit(examples: Sequence[Examples], labels_sha256: str) -> Weights:
     )
     notice = _limit([highest[each.session_id] for each in known if each.group != "loop"], MAX_NOTICED)
     notice = min(warn, max(notice, round(usual, 2)))
-    warned = [(each.group, _highest(each, _share(odds * slope + shift)) >= warn) for each, odds in left_out]
+    warned = [(each.group, unseen[each.session_id] >= warn) for each in known]
     healthy = np.concatenate([np.array(each.measured.rows) for each in known if each.group != "loop"])
     return Weights(
         format=FORMAT,

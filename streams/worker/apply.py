@@ -122,9 +122,8 @@ class Applier:
             partition.put(out)
         for alert in alerts:
             self._metrics.alerts.labels(alert.level, alert.detector).inc()
-        if state.spin.score is not None and state.calls != calls and state.spin.seq == state.calls - 1:
-            # Else the score is of an earlier call: this one only talks, or repeats within its batch.
-            self._metrics.spin_score.observe(state.spin.score)
+        if state.calls != calls and state.latest_score is not None:
+            self._metrics.spin_score.observe(state.latest_score)
         if state.late != late:
             return "late"
         return "duplicate" if state.duplicates != duplicates else "applied"
