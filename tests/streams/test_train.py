@@ -48,7 +48,7 @@ LABELS = [
 
 @pytest.fixture
 def labels(tmp_path):
-    """Write labels of nine sessions of three sources."""
+    """Write labels of sessions of three sources."""
     return write(tmp_path / "labels.jsonl", LABELS)
 
 
