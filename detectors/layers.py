@@ -42,6 +42,13 @@ _PAIRS = (
     ("same_answer", "warn", "terminate"),
     ("same_answer", "terminate", "window"),
     ("rereads", "notice", "warn"),
+    ("circular_fix", "warn", "terminate"),
+    ("circular_fix", "warn", "lookback"),
+    ("diff_reversal", "notice", "warn"),
+    ("diff_reversal", "warn", "terminate"),
+    ("state_cycle", "warn", "terminate"),
+    ("fix_break", "warn", "terminate"),
+    ("ping_pong", "warn", "terminate"),
 )
 
 

@@ -12,6 +12,19 @@ from msgspec import Meta
 
 from detectors.catalogue import Tools
 from detectors.state import MAX_PERIOD_CALLS
+from detectors.tasks.limits import (
+    ApproachChurnLimits,
+    CircularFixLimits,
+    CommentVelocityLimits,
+    DiffReversalLimits,
+    FixBreakLimits,
+    FlakyTestsLimits,
+    PingPongLimits,
+    StateCycleLimits,
+    TaskBudgetLimits,
+    TaskLimits,
+    TooManyAttemptsLimits,
+)
 from detectors.weights import DEFAULT_MODEL, Model
 from schemas.common import Share
 
@@ -39,6 +52,16 @@ DetectorName = Literal[
     "category",
     "budget",
     "spin_score",
+    "circular_fix",
+    "approach_churn",
+    "diff_reversal",
+    "state_cycle",
+    "fix_break",
+    "flaky_tests",
+    "too_many_attempts",
+    "task_budget",
+    "ping_pong",
+    "comment_velocity",
 ]
 
 
@@ -244,7 +267,7 @@ class DecisionLimits(_Section, frozen=True, kw_only=True):
 
 
 class Limits(_Section, frozen=True, kw_only=True):
-    """All limits of one session.
+    """All limits of one session and its task.
 
     ``layers`` maps the dotted name of every limit that is not a default to the layer that set it.
     """
@@ -268,6 +291,17 @@ class Limits(_Section, frozen=True, kw_only=True):
     analysis: AnalysisLimits = AnalysisLimits()
     budget: BudgetLimits = BudgetLimits()
     spin_score: SpinScoreLimits = SpinScoreLimits()
+    circular_fix: CircularFixLimits = CircularFixLimits()
+    approach_churn: ApproachChurnLimits = ApproachChurnLimits()
+    diff_reversal: DiffReversalLimits = DiffReversalLimits()
+    state_cycle: StateCycleLimits = StateCycleLimits()
+    fix_break: FixBreakLimits = FixBreakLimits()
+    flaky_tests: FlakyTestsLimits = FlakyTestsLimits()
+    too_many_attempts: TooManyAttemptsLimits = TooManyAttemptsLimits()
+    task_budget: TaskBudgetLimits = TaskBudgetLimits()
+    ping_pong: PingPongLimits = PingPongLimits()
+    comment_velocity: CommentVelocityLimits = CommentVelocityLimits()
+    task: TaskLimits = TaskLimits()
     decision: DecisionLimits = DecisionLimits()
     tools: Tools = Tools()
     model: Model = DEFAULT_MODEL

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import chain
-from typing import TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 import msgspec
 
@@ -50,6 +50,7 @@ from detectors.state import (
     holds_print,
     print_of,
 )
+from detectors.tasks.facts import TaskEvent
 from schemas.common import Agent, Task, Usage
 from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
@@ -89,8 +90,20 @@ _MAX_COST = 1e15
 _SEQUENCE_NAMES = {kind: kind.__name__ for kind in get_args(SessionInput)}
 
 
+class Step(NamedTuple):
+    """What one event of a session brings about: alerts, and what it means to the session's task, if anything."""
+
+    alerts: list[Alert]
+    task_event: TaskEvent | None = None
+
+
 def observe(state: SessionState, event: SessionInput, limits: Limits) -> list[Alert]:
-    """Apply one event to the state of its session and return the alerts it brings about.
+    """Apply one event to the state of its session and return the alerts: `step` for those who follow no tasks."""
+    return step(state, event, limits).alerts
+
+
+def step(state: SessionState, event: SessionInput, limits: Limits) -> Step:
+    """Apply one event to the state of its session and return what it brings about.
 
     An event that came before (same ``event_id``, a ``sequence`` not above the highest of its kind, or a tool call with
     the id of an earlier one) is counted as a duplicate, one much older than what was applied as late; neither changes
@@ -99,21 +112,21 @@ def observe(state: SessionState, event: SessionInput, limits: Limits) -> list[Al
     at_ms = _ms(event.occurred_at)
     if _is_repeat(state, event, at_ms):
         state.duplicates += 1
-        return []
+        return Step([])
     if _is_late(state, at_ms, limits):
         state.late += 1
-        return []
+        return Step([])
     state.session_id = event.session_id
     _note_who(state, event)
     if isinstance(event, ToolCall):
-        return _tool_call(state, event, at_ms, limits)
+        return Step(_tool_call(state, event, at_ms, limits))
     if isinstance(event, SessionEvent):
         _session_event(state, event, at_ms, limits)
     elif isinstance(event, Control):
         _control(state, event, at_ms, limits)
     elif isinstance(event, FixAttempt):
         _spend(state, event.usage)
-    return []
+    return Step([])
 
 
 def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits) -> list[Alert]:

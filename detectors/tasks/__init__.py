@@ -1,0 +1,1 @@
+"""Detection over the attempts and reviews of one task, whatever sessions they come from. As pure as the rest."""

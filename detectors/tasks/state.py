@@ -1,0 +1,100 @@
+"""What is remembered of one task over all its sessions: bounded, versioned, and compact when encoded."""
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from detectors.state import Loop, UnsupportedState
+from detectors.tasks.facts import Attempt, Spent, TaskEvent
+from schemas.common import Agent, Task
+
+TASK_VERSION: Final = 1
+"""Version of the encoded forms of a task's state and of its events; others are refused, never guessed at."""
+
+MAX_ATTEMPTS: Final = 12  # latest attempts that are remembered
+MAX_PULLS: Final = 4  # pull requests under review at once
+MAX_FINDINGS: Final = 64  # remarks remembered of one pull request
+MAX_TASK_LOOPS: Final = 8
+
+
+class Pull(msgspec.Struct, array_like=True):
+    """One pull request under review.
+
+    ``rounds`` counts the rounds in a row in which an agent asked for changes. ``open`` are prints of the remarks of the
+    latest round, each with the number of rounds in a row that made it; ``fixed`` prints of earlier ones that were gone
+    since. ``events`` are the latest rounds' event ids.
+    """
+
+    pull_request: int
+    name: str
+    rounds: int = 0
+    since_ms: int = 0
+    comments: int = 0
+    open: list[tuple[bytes, int]] = msgspec.field(default_factory=list)
+    fixed: list[bytes] = msgspec.field(default_factory=list)
+    events: list[str] = msgspec.field(default_factory=list)
+    spent: Spent = Spent()
+
+
+class TaskState(msgspec.Struct, array_like=True):
+    """All that detection remembers of one task.
+
+    ``attempts`` are the latest, ``tried`` and ``failed`` how many there were, derived ones apart. ``steps`` counts
+    attempts and rounds of review: quiet stretches are measured in it.
+    """
+
+    task_id: str = ""
+    first_ms: int = 0
+    last_ms: int = 0
+    steps: int = 0
+    tried: int = 0
+    failed: int = 0
+    failed_derived: int = 0
+    alerts: int = 0
+    agent: Agent | None = None
+    task: Task | None = None
+    spent: Spent = Spent()
+    attempts: list[Attempt] = msgspec.field(default_factory=list)
+    pulls: list[Pull] = msgspec.field(default_factory=list)
+    loops: list[Loop] = msgspec.field(default_factory=list)
+    done: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Nothing of it needs to be remembered: the task was solved or merged, or nothing happened yet."""
+        return self.done
+
+
+class _Versioned(msgspec.Struct, array_like=True, frozen=True):
+    version: int
+    body: msgspec.Raw
+
+
+_T = TypeVar("_T", TaskState, TaskEvent)
+
+_ENCODER = msgspec.msgpack.Encoder()
+_HEAD = msgspec.msgpack.Decoder(_Versioned)
+
+
+def encode_task(value: TaskState | TaskEvent) -> bytes:
+    """Return a task's state, or one of its events, in its compact form (MessagePack, fields by position)."""
+    return _ENCODER.encode(_Versioned(TASK_VERSION, msgspec.Raw(_ENCODER.encode(value))))
+
+
+def decode_task(data: bytes, kind: type[_T]) -> _T:
+    """Return the task's state or event of a compact form.
+
+    Raises UnsupportedState when it is damaged or of another version; the message says which.
+    """
+    try:
+        found = _HEAD.decode(data)
+        if found.version == TASK_VERSION:
+            return msgspec.msgpack.decode(found.body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise UnsupportedState(f"a task's {_NAMES[kind]} is damaged: {error}") from None
+    raise UnsupportedState(
+        f"a task's {_NAMES[kind]} has version {found.version}; this release reads version {TASK_VERSION}"
+    )
+
+
+_NAMES = {TaskState: "state", TaskEvent: "event"}
