@@ -1,35 +1,43 @@
 """The one place where findings become alerts.
 
-A loop is known by its fingerprint and by the actions it is made of. It is alerted once per level, warned again at a
-multiple of the count, terminated only after its own warning, and counted as broken after a quiet stretch. What a weak
-rule finds needs a second kind of evidence: another detector, or the spin score.
+A loop is known by its fingerprint and by the actions it is made of; what is due to be said of it is decided in `loops`.
+It counts as broken after a quiet stretch. What a weak rule finds needs a second kind of evidence: another detector, or
+the spin score.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
-from hashlib import blake2b
 
 import msgspec
 
 from detectors import analysis, category, spin_score
-from detectors.canonical import digest
 from detectors.excerpt import excerpt
 from detectors.facts import Call
 from detectors.features import WINDOW_CALLS
 from detectors.findings import Finding
 from detectors.guidance import guidance
 from detectors.limits import MAX_WINDOW_CALLS, Limits
-from detectors.state import DISMISSED, MAX_LOOP_ALERTS, MAX_LOOPS, NOTICE, TERMINATED, WARN, Loop, SessionState
+from detectors.loops import (
+    RANK,
+    TOKENS_PER_CALL,
+    alert_digest,
+    alert_id,
+    due,
+    instant,
+    limit_reached,
+    new_loop,
+    note_alert,
+    note_level,
+    note_seen,
+    reasoning,
+    take_members,
+    warn_limit,
+)
+from detectors.state import DISMISSED, MAX_LOOPS, WARN, Loop, SessionState
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
-TOKENS_PER_CALL = 1_000
-"""Estimate of what a needless call costs where no usage was sent (analysis-loop guide)."""
-
-MAX_MEMBERS = 10
 _BROAD = "revisits"
 _COUNTING = frozenset({category.NAME, analysis.NAME})  # count calls, whatever they bring
-_RANK: dict[str, int] = {"notice": 1, "warn": 2, "terminate": 3}
 _MAX_EVENT_IDS = 12
 
 
@@ -40,26 +48,22 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
     """
     asked = [finding for finding in findings if finding.detector not in limits.off]  # all have looked from here on
     weighed = [_weighed(state, finding, limits) for finding in asked]
-    ranked = sorted(_without_told(state, weighed, call), key=lambda finding: (-_RANK[finding.level], finding.weak))
+    ranked = sorted(_without_told(state, weighed, call), key=lambda finding: (-RANK[finding.level], finding.weak))
     named = [(finding, _loop(state, finding, call)) for finding in ranked]
     spins = state.spin.above > 0 and (state.latest_score or 0.0) >= limits.spin_warn
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
-        level = _due(loop, finding, corroborated=_is_corroborated(state, named, finding, loop, borne_out=spins))
-        if level == "terminate" and finding.detector in limits.warn_only:
-            level = "warn" if finding.count >= loop.next_warn else None
-        loop.last_seq = call.seq
-        if finding.detector == loop.detector:
-            loop.count = max(loop.count, float(finding.count))
+        level = due(loop, finding, limits, corroborated=_is_corroborated(state, named, finding, loop, borne_out=spins))
+        note_seen(loop, finding, call.seq)
         if level is not None and id(loop) not in alerts:
-            _escalate(loop, finding, level, limits)
+            note_level(loop, finding, level, limits)
             alerts[id(loop)] = _alert(state, loop, finding, level, call=call, limits=limits)
     return [*_recoveries(state, call, limits), *alerts.values()]
 
 
-def dismiss(state: SessionState, alert_id: str) -> None:
+def dismiss(state: SessionState, answered: str) -> None:
     """A person marked this alert as wrong: its loop is not alerted again in this session."""
-    wanted = digest("alert", alert_id)
+    wanted = alert_digest(answered)
     for loop in state.loops:
         if wanted in loop.alerts:
             loop.level = DISMISSED
@@ -74,25 +78,11 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     loop = next((loop for loop in state.loops if loop.fingerprint == finding.fingerprint), None)
     loop = loop or next((loop for loop in state.loops if _is_same(loop, finding, call)), None)
     if loop is not None:
-        loop.weak = loop.weak and finding.weak
-        loop.members = list(dict.fromkeys((*finding.members, *loop.members)))[:MAX_MEMBERS]
+        take_members(loop, finding)
         return loop
     if len(state.loops) >= MAX_LOOPS:
         state.loops.remove(min(state.loops, key=lambda loop: (loop.level, loop.last_seq)))
-    loop = Loop(
-        fingerprint=finding.fingerprint,
-        detector=finding.detector,
-        limit=_kind(finding),
-        members=list(finding.members[:MAX_MEMBERS]),
-        level=0,
-        count=float(finding.count),
-        next_warn=0.0,
-        last_seq=call.seq,
-        alerted_ms=call.mark.at_ms,
-        since_ms=finding.mark.at_ms if finding.since_ms is None else finding.since_ms,
-        mark=finding.mark,
-        weak=finding.weak,
-    )
+    loop = new_loop(finding, call.seq, call.mark.at_ms)
     state.loops.append(loop)
     return loop
 
@@ -108,7 +98,7 @@ def _weighed(state: SessionState, finding: Finding, limits: Limits) -> Finding:
     if finding.detector == spin_score.NAME:
         return finding
     needed = limits.spin_notice if finding.detector in _COUNTING else limits.spin_weak_needs
-    if score >= needed or {limits.layer(finding.limit), limits.layer(_warn_limit(finding))} != {"default"}:
+    if score >= needed or {limits.layer(finding.limit), limits.layer(warn_limit(finding))} != {"default"}:
         return finding
     return replace(finding, level="notice", what=f"{finding.what}, though the spin score is only {score:.3f}")
 
@@ -164,36 +154,6 @@ def _is_same(loop: Loop, finding: Finding, call: Call) -> bool:
     return lately and 2 * len(known & members) > measure
 
 
-def _due(loop: Loop, finding: Finding, *, corroborated: bool) -> Level | None:
-    """Return the level to alert now, None when everything was said."""
-    if loop.level >= TERMINATED:
-        return None
-    again = _kind(finding) == loop.limit and finding.count >= loop.next_warn
-    if finding.level == "notice":
-        return "notice" if loop.level < NOTICE or (loop.level == NOTICE and again) else None
-    if finding.level == "terminate" and finding.hard:
-        return "terminate"
-    if loop.level < WARN:
-        return "warn"
-    if finding.level == "terminate" and (corroborated or not finding.weak):
-        return "terminate"
-    return "warn" if again else None
-
-
-def _escalate(loop: Loop, finding: Finding, level: Level, limits: Limits) -> None:
-    """Note that a loop is alerted at this level."""
-    if level == "terminate":
-        loop.level = TERMINATED
-    else:
-        loop.level, loop.limit = NOTICE if level == "notice" else WARN, _kind(finding)
-        loop.next_warn = finding.count * limits.decision.repeat_factor
-
-
-def _kind(finding: Finding) -> str:
-    """Return the limit's name without its level: counts against different limits do not compare."""
-    return finding.limit.removesuffix("notice").removesuffix("warn").removesuffix("terminate")
-
-
 def _recoveries(state: SessionState, call: Call, limits: Limits) -> list[Alert]:
     """Let go of loops not seen for a quiet stretch; those that were warned about are reported as recovered once."""
     quiet = [loop for loop in state.loops if call.seq - loop.last_seq >= limits.decision.rearm_after]
@@ -208,8 +168,7 @@ def _recoveries(state: SessionState, call: Call, limits: Limits) -> list[Alert]:
 
 def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, call: Call, limits: Limits) -> Alert:
     """Return the alert for a finding, and remember that it was given."""
-    name, value = _reached(finding, level, limits)
-    reached = LimitReached(name=name, value=value, layer=limits.layer(name))
+    reached = limit_reached(finding, level, limits)
     error = excerpt(finding.error, limits.decision.excerpt_chars)
     spent = call.mark
     alert = msgspec.structs.replace(
@@ -223,7 +182,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
             error=error or None,
             weak=finding.from_text,
         ),
-        reasoning=_reasoning(finding, reached, error),
+        reasoning=reasoning(finding, reached, error),
         guidance=guidance(finding, error),
         tokens_wasted=(
             spent.tokens - loop.mark.tokens if state.metered else (spent.calls - loop.mark.calls) * TOKENS_PER_CALL
@@ -232,22 +191,8 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
         wasted_estimated=not state.metered,
     )
     state.alerts += 1
-    loop.alerted_ms = call.mark.at_ms
-    loop.alerts = [*loop.alerts[1 - MAX_LOOP_ALERTS :], digest("alert", alert.alert_id)]
+    note_alert(loop, alert.alert_id, call.mark.at_ms)
     return alert
-
-
-def _reached(finding: Finding, level: Level, limits: Limits) -> tuple[str, float]:
-    """Return the limit that the alert rests on: the warn limit where a terminate waits for more evidence."""
-    name = _warn_limit(finding)
-    if level == "terminate" or name == finding.limit:
-        return finding.limit, finding.value
-    return name, finding.value * limits.value(name) / limits.value(finding.limit)
-
-
-def _warn_limit(finding: Finding) -> str:
-    """Return the name of the limit that was reached on the way to a terminate limit, else of the one reached."""
-    return f"{_kind(finding)}warn" if finding.limit.endswith("terminate") else finding.limit
 
 
 def _recovered(state: SessionState, loop: Loop, call: Call, limits: Limits) -> Alert:
@@ -267,7 +212,7 @@ def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Li
     """Return what every alert of a loop says: which loop, of whom, when, and the spin score it was weighed with."""
     score = state.latest_score
     return Alert(
-        alert_id=_alert_id(state, loop, level, call.event_id),
+        alert_id=alert_id(state.session_id, f"{loop.fingerprint:016x}", level, call.event_id),
         level=level,
         mode=limits.mode,
         detector=loop.detector,
@@ -277,8 +222,8 @@ def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Li
         agent=state.agent,
         task=state.task,
         seq=call.seq,
-        occurred_at=_instant(call.mark.at_ms),
-        first_seen=_instant(loop.since_ms),
+        occurred_at=instant(call.mark.at_ms),
+        first_seen=instant(loop.since_ms),
         count=loop.count,
         spin_score=None if score is None else round(score, 3),
         limits=(),
@@ -293,19 +238,3 @@ def _event_ids(state: SessionState, finding: Finding, call: Call) -> tuple[str, 
     others = [seen for seen in state.recent if seen is not call and seen.event_id]
     earlier = [seen.event_id for seen in others if seen.action in finding.members]
     return (*earlier[1 - _MAX_EVENT_IDS :], call.event_id)
-
-
-def _reasoning(finding: Finding, reached: LimitReached, error: str) -> str:
-    calls = f": {' → '.join(finding.calls)}" if finding.calls else ""
-    failing = f", failing with «{error}»" if error else ""
-    return f"{finding.what}{calls}{failing} (limit {reached.name} = {reached.value:g}, set by {reached.layer})"
-
-
-def _alert_id(state: SessionState, loop: Loop, level: Level, event_id: str) -> str:
-    """Derive the id from what brought the alert about, so that the same events give the same id anywhere."""
-    parts = (state.session_id, f"{loop.fingerprint:016x}", level, event_id)
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _instant(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(at_ms / 1_000, UTC)

@@ -5,8 +5,10 @@ failure's kind is its error code or the masked template of its message, so that 
 """
 
 import re
+from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from detectors.canonical import digest
 from detectors.excerpt import cut
@@ -106,25 +108,41 @@ def read_failure(call: ToolCall, use: Use, result: str, answer: str) -> Failure 
     flagged = call.status in {"error", "timeout", "denied"}
     if not flagged and not reads_as_failure(result, answer, call.status, use):
         return None
-    message = (call.error.message if call.error else None) or result
+    error = call.error
+    message = (error.message if error else None) or result
     if use.kind == "interact":
         message = action_failure(message) or message
-    code = None if call.error is None else call.error.code
+    code, name = (None, None) if error is None else (error.code, error.type)
+    found = failure_of(message, code, name, call.arguments, timed_out=call.status == "timeout")
+    denied = call.status == "denied" or (flagged and _DENIED.search(message[:_HEAD_CHARS]) is not None)
+    return msgspec.structs.replace(found, from_text=not flagged, denied=denied)
+
+
+def failure_of(
+    message: str,
+    code: str | int | None = None,
+    name: str | None = None,
+    arguments: Any = UNSET,
+    *,
+    timed_out: bool = False,
+) -> Failure:
+    """Return what a message of failure says.
+
+    ``code`` and ``name`` are the producer's error code and class; what ``arguments`` contain is masked in the message.
+    """
     telling = _telling(message)
-    template = mask_failure(telling, call.arguments) or (call.error.type or "" if call.error else "")
+    template = mask_failure(telling, arguments) or name or ""
     kind = digest("code", code, template) if code is not None and _speaks(template) else None
     if kind is None and _speaks(template):
         kind = digest("template", template)
     elif kind is None and code is not None and str(code) not in {"1", "-1"}:
         kind = digest("code", code)
-    elif kind is None and call.status == "timeout":
+    elif kind is None and timed_out:
         kind, template = digest("timeout"), "timeout"
     return Failure(
         kind=kind,
         template=cut(template, _TEMPLATE_BYTES),
-        from_text=not flagged,
-        transient=_is_transient(code, call.error.type if call.error else None, message),
-        denied=call.status == "denied" or (flagged and _DENIED.search(message[:_HEAD_CHARS]) is not None),
+        transient=_is_transient(code, name, message),
         unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
         failing=_failing(message),
         about=_about(message, telling),

@@ -44,6 +44,7 @@ _PAIRS = (
     ("rereads", "notice", "warn"),
     ("circular_fix", "warn", "terminate"),
     ("circular_fix", "warn", "lookback"),
+    ("approach_churn", "warn", "terminate"),
     ("diff_reversal", "notice", "warn"),
     ("diff_reversal", "warn", "terminate"),
     ("state_cycle", "warn", "terminate"),

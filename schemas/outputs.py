@@ -26,7 +26,9 @@ Action = Literal[
     "skip_subtask",
 ]
 
-SessionId = Annotated[Identifier, Meta(description="The session that spins.")]
+SessionId = Annotated[
+    Identifier, Meta(description="The session that spins; for a task, the one whose event brought it about.")
+]
 TaskId = Annotated[Identifier, Meta(description="The task; the session's own id when none was given.")]
 AlertId = Annotated[Identifier, Meta(description="The alert that this answers.")]
 LoopId = Annotated[str, Meta(description="Fingerprint of what repeats; the same loop has the same one.")]
@@ -64,6 +66,19 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: Annotated[str | None, Meta(description="The recurring failure, masked and cut short.")] = None
     counts: Annotated[dict[str, float], Meta(description="Further counts by name.")] = {}
     weak: Annotated[bool, Meta(description="True when failure was read from text, not from a flag.")] = False
+    attempt_ids: Annotated[
+        tuple[str, ...], Meta(description="For a task: its attempts that make the loop, oldest first, a dozen at most.")
+    ] = ()
+    derived: Annotated[
+        bool, Meta(description="True when attempts among them were read from tool calls: edits, then a check.")
+    ] = False
+    word_similarity: Annotated[
+        Share | None,
+        Meta(description="How alike the words of the attempts are, from 0 to 1; absent where there are none."),
+    ] = None
+    diff_similarity: Annotated[
+        Share | None, Meta(description="How alike their changes are, likewise: the share of changed lines in common.")
+    ] = None
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -84,7 +99,13 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     task_id: TaskId
     agent: Agent | None = None
     task: Task | None = None
-    seq: Annotated[Count, Meta(description="Position, from 0, of the triggering call among the session's calls.")]
+    seq: Annotated[
+        Count,
+        Meta(
+            description="Position, from 0, of the triggering call among the session's calls; for a task, of the "
+            "triggering attempt or review among the task's."
+        ),
+    ]
     occurred_at: Annotated[Instant, Meta(description="Event time of the triggering event.")]
     first_seen: Annotated[Instant, Meta(description="Event time of the loop's first call.")]
     count: Annotated[float, Meta(description="What was counted against the limit; halves occur.")]
@@ -98,14 +119,20 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
     limits: Annotated[tuple[LimitReached, ...], Meta(description="The limits that were reached.")]
     evidence: Evidence
-    pattern: Annotated[Name | None, Meta(description="Kind of flapping, for task alerts.")] = None
+    pattern: Annotated[
+        Name | None,
+        Meta(
+            description="For a task, the kind of flapping: fix_break_oscillation, review_ping_pong, approach_churn or "
+            "flaky_test_loop. More may be added."
+        ),
+    ] = None
     suggested_strategy: Annotated[Strategy | None, Meta(description="What to try instead.")] = None
     reasoning: Annotated[str, Meta(description="One sentence for people: what repeated and how often.")]
     guidance: Annotated[str, Meta(description="What to tell the agent.")] = ""
     tokens_wasted: Annotated[Count, Meta(description="Tokens spent since the loop began to repeat.")] = 0
     cost_wasted: Annotated[Amount | None, Meta(description="US dollars likewise, where costs were sent.")] = None
     wasted_estimated: Annotated[bool, Meta(description="True when no usage was sent: 1,000 tokens a call.")] = False
-    interventions_so_far: Annotated[Count, Meta(description="Alerts of this session before this one.")] = 0
+    interventions_so_far: Annotated[Count, Meta(description="Alerts of this session, or task, before this one.")] = 0
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True):
