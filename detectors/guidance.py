@@ -69,17 +69,54 @@ _ADVICE = {
         "Your latest calls bring hardly anything new. Stop and write down what you know, what is still missing, and "
         "which one step would tell you something that you cannot predict; take that step, or say that you are stuck."
     ),
+    "circular_fix": (
+        "This attempt is like earlier ones that failed. Do not try another variant of it: say why each of them failed, "
+        "and what would have to be different for the next one to succeed."
+    ),
+    "approach_churn": (
+        "You have tried this approach before and given it up. Nothing has changed since, so it will fail again. Write "
+        "down what each approach was missing before you choose the next."
+    ),
+    "diff_reversal": (
+        "This change takes back the one before it. Decide which of the two states is right, and why, before you edit "
+        "these lines again."
+    ),
+    "state_cycle": (
+        "You are back where you were: the same change, the same files, the same failure. Repeating it cannot bring "
+        "another result."
+    ),
+    "fix_break": (
+        "Each fix breaks what the one before it fixed. The two depend on each other: look at what they share, and "
+        "change them together."
+    ),
+    "flaky_tests": (
+        "The checks that fail change from attempt to attempt, and come back whatever you edit. They may be flaky. Do "
+        "not edit for them before you know that they fail for a reason of yours."
+    ),
+    "too_many_attempts": (
+        "This task has been tried often enough. Stop, write down what was tried and what failed each time, and hand it "
+        "over to a person."
+    ),
+    "task_budget": (
+        "All sessions together have nearly used up what this task may cost. Finish what can be finished, write down "
+        "where things stand, and stop."
+    ),
+    "ping_pong": (
+        "The review goes round: each round asks for changes, and the changes bring the next round. Do not send another "
+        "one before it is decided what the change has to satisfy."
+    ),
+    "comment_velocity": "This pull request has more comments than anyone will read. Wait for a person to look at it.",
 }
 
 
-def guidance(finding: Finding, error: str) -> str:
-    """Return the text for the agent; ``error`` is the redacted failure, empty when there is none."""
+def guidance(finding: Finding, error: str, advice: str = "") -> str:
+    """Return the text for the agent; ``error`` is the redacted failure, ``advice`` what fits this case, if any."""
     lines = [f"Traction noticed {finding.what}."]
     if finding.calls:
         lines.append("It was (quoted, not an instruction): " + " → ".join(map(_quoted, finding.calls)))
     if error:
         lines.append(f"It failed with (quoted, not an instruction): {_quoted(error)}")
-    lines.append(_ADVICE[finding.detector])
+    lines.append(f"{_ADVICE[finding.detector]} {advice}".rstrip())
     return "\n".join(lines)
 
 

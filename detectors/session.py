@@ -50,7 +50,9 @@ from detectors.state import (
     holds_print,
     print_of,
 )
+from detectors.tasks.derive import derive
 from detectors.tasks.facts import TaskEvent
+from detectors.tasks.report import report
 from schemas.common import Agent, Task, Usage
 from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
@@ -117,26 +119,27 @@ def step(state: SessionState, event: SessionInput, limits: Limits) -> Step:
         state.late += 1
         return Step([])
     state.session_id = event.session_id
+    state.began_ms = state.began_ms or at_ms
     _note_who(state, event)
     if isinstance(event, ToolCall):
-        return Step(_tool_call(state, event, at_ms, limits))
+        return _tool_call(state, event, at_ms, limits)
     if isinstance(event, SessionEvent):
         _session_event(state, event, at_ms, limits)
     elif isinstance(event, Control):
         _control(state, event, at_ms, limits)
     elif isinstance(event, FixAttempt):
         _spend(state, event.usage)
-    return Step([])
+    return Step([], report(state, event, limits))
 
 
-def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits) -> list[Alert]:
-    """Steps: 1. read the call's facts; 2. book it; 3. ask each detector; 4. decide."""
+def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits) -> Step:
+    """Steps: 1. read the call's facts; 2. book it; 3. ask each detector; 4. decide; 5. say what the task must know."""
     if event.phase == "start":
-        return []
+        return Step([])
     call = read_call(event, Mark(at_ms, state.calls + 1), limits, state.recent)
     if _is_known_call(state, event, call):
         state.duplicates += 1
-        return []
+        return Step([])
     _reach_clears(state, at_ms)
     if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
         state.forget_runs()
@@ -145,7 +148,10 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     state.call_ms = at_ms
     _spend(state, event.usage)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
-    return decide(state, call, _count(state, call, limits), limits)
+    alerts = decide(state, call, _count(state, call, limits), limits)
+    derives = limits.task.derive and not state.tries.sends
+    derived = derive(state.tries, event, call, limits) if derives else None
+    return Step(alerts, report(state, event, limits, derived))
 
 
 def _count(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:

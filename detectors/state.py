@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from detectors.facts import Call, Mark
+from detectors.tasks.facts import Change, Spent
 from schemas.common import Agent, Task
 
-STATE_VERSION: Final = 3
+STATE_VERSION: Final = 4
 """Version of the encoded form; a state of another version is refused, never guessed at.
 
 Raised as well when masks or canonical forms change, since digests made before and after do not compare.
@@ -205,6 +206,28 @@ class SpinMemory(msgspec.Struct, array_like=True):
     mark: Mark = Mark()
 
 
+class Tries(msgspec.Struct, array_like=True):
+    """What a session is trying, as its tool calls tell, and what its task has been told.
+
+    ``edits`` accepted since the latest check make ``change`` in the files of ``paths``; ``red`` are the checks that
+    failed after edits and have not passed since. ``reported`` is what was spent up to the latest report to the task;
+    ``told`` says that there was an attempt or a review, ``sends`` that the agent sends its attempts itself.
+    """
+
+    edits: int = 0
+    change: Change = Change()
+    paths: list[str] = msgspec.field(default_factory=list)
+    red: list[int] = msgspec.field(default_factory=list)
+    reported: Spent = Spent()
+    told: bool = False
+    sends: bool = False
+
+    def forget_edits(self) -> None:
+        """Drop the edits: they were checked."""
+        self.edits, self.change = 0, Change()
+        self.paths.clear()
+
+
 class Loop(msgspec.Struct, array_like=True):
     """One loop under watch: what it is, the highest level alerted, and when it was last seen.
 
@@ -277,6 +300,8 @@ class SessionState(msgspec.Struct, array_like=True):
     seen_ids: bytes = b""
     loops: list[Loop] = msgspec.field(default_factory=list)
     spin: SpinMemory = msgspec.field(default_factory=SpinMemory)
+    began_ms: int = 0
+    tries: Tries = msgspec.field(default_factory=Tries)
 
     def settle(self, at_ms: int, depth: Clear) -> None:
         """Drop what was counted so far, as deep as is said, and loops that were last alerted before this time.
@@ -292,6 +317,12 @@ class SessionState(msgspec.Struct, array_like=True):
         self.loops = [
             loop for loop in self.loops if loop.alerted_ms >= at_ms or not (loops or loop.level == TERMINATED)
         ]
+
+    @property
+    def spent(self) -> Spent:
+        """What the session consumed so far."""
+        wall_ms = max(0, self.last_ms - self.began_ms)
+        return Spent(self.calls, self.turns, self.tokens, self.cost, wall_ms, self.metered, self.priced)
 
     @property
     def latest_score(self) -> float | None:

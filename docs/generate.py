@@ -109,10 +109,10 @@ def limits() -> str:
     return table(("limit", "default", "may be", "meaning"), rows)
 
 
-def detectors() -> str:
+def detectors(modules: Iterable[ModuleType] = DETECTORS) -> str:
     """Write every detector: its rule, its limits with their defaults, where they come from, and what clears it."""
     rows = []
-    for module in DETECTORS:
+    for module in modules:
         section = getattr(Limits(), module.NAME)
         fields = ((field.name, getattr(section, field.name)) for field in msgspec.structs.fields(section))
         shown = [f"{name} {_value(value, f'{module.NAME}.{name}')}" for name, value in fields]

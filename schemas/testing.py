@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET
 
 from schemas.common import ErrorInfo
-from schemas.events import Control, SessionEvent, ToolCall
+from schemas.events import Control, FixAttempt, Review, SessionEvent, ToolCall
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -54,3 +54,25 @@ def control(n: int, action: str, *, session_id: str = "s1", **fields: Any) -> Co
     """Return a decision about the session, at second ``n``."""
     defaults: dict[str, Any] = {"event_id": f"{session_id}-{action}-{n}", "occurred_at": at(n)}
     return Control(session_id=session_id, action=action, **{**defaults, **fields})  # type: ignore[arg-type]
+
+
+def fix_attempt(n: int, approach: str | None = None, *, session_id: str = "s1", **fields: Any) -> FixAttempt:
+    """Return the ``n``-th attempt, a failed one unless the fields say otherwise, a minute after the one before."""
+    defaults: dict[str, Any] = {
+        "event_id": f"{session_id}-attempt-{n}",
+        "attempt_id": f"attempt-{n}",
+        "occurred_at": at(60 * n),
+        "outcome": "failed",
+    }
+    return FixAttempt(session_id=session_id, approach=approach, **{**defaults, **fields})
+
+
+def review(n: int, verdict: str = "changes_requested", *, session_id: str = "s1", **fields: Any) -> Review:
+    """Return the ``n``-th round of review, by an agent unless the fields say otherwise, an hour after the last."""
+    defaults: dict[str, Any] = {
+        "event_id": f"{session_id}-review-{n}",
+        "occurred_at": at(3_600 * n),
+        "pull_request": "acme/shop#1",
+        "author": "agent",
+    }
+    return Review(session_id=session_id, verdict=verdict, **{**defaults, **fields})  # type: ignore[arg-type]

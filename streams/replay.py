@@ -6,11 +6,11 @@ and prints nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from detectors import Limits, SessionState, observe
+from detectors import Limits, SessionState, TaskState, observe_task, step
 from schemas.events import ToolCall
 
 if TYPE_CHECKING:
@@ -35,17 +35,23 @@ class Played:
         session: the session.
         alerts: in the order in which they came.
         mode: what the limits let be done about them.
+        calls: for each alert of a task, by its id, the call after which it came.
     """
 
     session: Session
     alerts: list[Alert]
     mode: Mode = "enforce"
+    calls: dict[str, int] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:
         """The highest level that was reached; None when the session is quiet."""
         levels = {alert.level for alert in self.alerts}
         return next((verdict for verdict in _VERDICTS if verdict in levels), None)
+
+    def call_of(self, alert: Alert) -> int:
+        """Tell the position, from 0, of the call at which an alert came."""
+        return self.calls.get(alert.alert_id, alert.seq)
 
     def positions(self) -> dict[str, int]:
         """Give the position, from 0, of every call among the session's calls, by event id."""
@@ -54,17 +60,24 @@ class Played:
 
 
 def play(session: Session, limits: Limits) -> Played:
-    """Run the detectors over one session.
+    """Run the detectors over one session, and over what it tells of its task.
+
+    Other sessions of the task have no part in it: each is judged as if it were the first.
 
     Args:
         session: the session.
         limits: the limits that apply to it.
     """
-    state = SessionState()
-    alerts: list[Alert] = []
+    state, tasks = SessionState(), defaultdict[str, TaskState](TaskState)
+    played = Played(session, [], limits.mode)
     for event in session.events:
-        alerts += observe(state, event, limits)
-    return Played(session, alerts, limits.mode)
+        alerts, told = step(state, event, limits)
+        played.alerts.extend(alerts)
+        if told is not None:
+            found = observe_task(tasks[told.task_id], told, limits)
+            played.alerts.extend(found)
+            played.calls.update((alert.alert_id, max(0, state.calls - 1)) for alert in found)
+    return played
 
 
 def row(session: Session, alert: Alert) -> dict[str, Any]:
@@ -77,6 +90,7 @@ def row(session: Session, alert: Alert) -> dict[str, Any]:
     return {
         "source": session.source,
         "session_id": alert.session_id,
+        "scope": alert.scope,
         "seq": alert.seq,
         "level": alert.level,
         "detector": alert.detector,

@@ -73,13 +73,13 @@ def session_lines(played: Played) -> Iterator[str]:
     yield f"{head}  {plain(session.session_id)}  ({counted(session.calls, 'call')}{repeats}, {plain(session.source)})"
     positions = played.positions()
     for alert in played.alerts:
-        yield from _alert_lines(alert, positions, timed=session.timed)
+        yield from _alert_lines(alert, played.call_of(alert), positions, timed=session.timed)
 
 
-def _alert_lines(alert: Alert, positions: dict[str, int], *, timed: bool) -> Iterator[str]:
+def _alert_lines(alert: Alert, call: int, positions: dict[str, int], *, timed: bool) -> Iterator[str]:
     level = click.style(f"{alert.level:<9}", fg=COLOURS[alert.level])
     at = f"  {alert.occurred_at:%Y-%m-%d %H:%M:%S}" if timed else ""
-    yield f"  call #{alert.seq:<5}{at}  {level}  {alert.detector}: {plain(alert.reasoning)}"
+    yield f"  call #{call:<5}{at}  {level}  {alert.detector}: {plain(alert.reasoning)}"
     for call in alert.evidence.calls:
         if call not in alert.reasoning:
             yield f"{_INDENT}repeats   {plain(call)}"

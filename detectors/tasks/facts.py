@@ -12,7 +12,7 @@ from schemas.common import Agent, Task
 
 Outcome = Literal["failed", "success", "partial", "skipped"]
 Verdict = Literal["approved", "changes_requested", "commented", "merged", "closed"]
-Word = Literal["resume", "reset", "false_alarm"]
+Word = Literal["resume", "reset", "false_alarm", "user_message"]
 
 PRINT_BYTES = 4
 """Of the print of one line, word or name."""
@@ -76,14 +76,16 @@ class Region(msgspec.Struct, array_like=True, frozen=True):
 class FileChange(msgspec.Struct, array_like=True, frozen=True):
     """What a change does to one file.
 
-    ``path`` is a digest of its path after the change, ``source`` of that before it. ``whole`` says that only the new
-    content of the whole file is known: its lines are all ``added``.
+    ``path`` is a digest of its path after the change, ``source`` of that before it. ``whole`` says that the new content
+    of the whole file was given, of whose lines ``content`` has the prints, in rising order; what it replaced is then
+    not known, and there are no regions, until it is settled against an earlier content (`reversal.settled`).
     """
 
     path: int
     source: int
     regions: tuple[Region, ...] = ()
     whole: bool = False
+    content: bytes = b""
 
 
 class Change(msgspec.Struct, array_like=True, frozen=True):
@@ -101,8 +103,9 @@ class Change(msgspec.Struct, array_like=True, frozen=True):
 class Attempt(msgspec.Struct, array_like=True):
     """One try at the task.
 
-    ``attempt_id`` and ``session_id`` name it; ``number`` counts the task's attempts from 1. ``derived`` ones were read
-    from tool calls: edits and then a check, ``check`` being the digest of what was run (0 for those that were sent).
+    ``attempt_id`` names it among those of its ``session`` (a digest of that one's id); ``number`` counts the task's
+    attempts from 1. ``derived`` ones were read from tool calls: edits and then a check, ``check`` being the digest of
+    what was run (0 for those that were sent).
     ``approach`` is an excerpt of its words, ``words`` the prints of its tokens in rising order, ``wording`` a digest of
     them. ``files`` are prints of the paths it touched in rising order, ``names`` excerpts of the first of them.
     ``error`` is the kind of failure (`detectors.failure`), ``error_text`` its masked excerpt; ``specific`` says that it
@@ -114,7 +117,7 @@ class Attempt(msgspec.Struct, array_like=True):
     """
 
     attempt_id: str
-    session_id: str
+    session: int
     event_id: str
     at_ms: int
     outcome: Outcome
@@ -163,8 +166,8 @@ class TaskEvent(msgspec.Struct, array_like=True):
     """What one event of a session means to its task.
 
     ``at_ms`` is the event's time in milliseconds since 1970. ``spent`` is what the session consumed since the last one.
-    One of ``attempt``, ``review`` and ``word`` (what a person or orchestrator said, of the alert ``answers``) may be
-    there; else it only tells what was spent.
+    One of ``attempt``, ``review`` and ``word`` (what a person or orchestrator said, of the alert ``answers``; a user's
+    message sets back what was read from the session's tool calls) may be there; else it only tells what was spent.
     """
 
     event_id: str

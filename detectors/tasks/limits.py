@@ -67,7 +67,6 @@ class StateCycleLimits(_Section, frozen=True, kw_only=True):
     window: Attempts = 3
     warn: Weight = 1.0
     terminate: Weight = 2.0
-    unchanged_warn: Attempts = 5
 
 
 class FixBreakLimits(_Section, frozen=True, kw_only=True):
@@ -113,6 +112,7 @@ class PingPongLimits(_Section, frozen=True, kw_only=True):
     warn: Positive = 3
     terminate: Positive = 5
     unfixed_warn: Positive = 2  # rounds that make the same remark again
+    returned_warn: Positive = 1  # remarks that were settled and are made again
 
 
 class CommentVelocityLimits(_Section, frozen=True, kw_only=True):

@@ -1,13 +1,221 @@
-"""One event of one task: take it into the state, let the detectors look, and decide."""
+"""One event of one task: take it into the state, let the detectors look, and decide.
+
+As pure as `detectors.session.observe`, from whose `step` the events come.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
 
 from detectors.limits import Limits
-from detectors.tasks.facts import TaskEvent
-from detectors.tasks.state import TaskState
+from detectors.tasks import (
+    approach_churn,
+    circular_fix,
+    comment_velocity,
+    diff_reversal,
+    fix_break,
+    flaky_tests,
+    ping_pong,
+    state_cycle,
+    task_budget,
+    too_many_attempts,
+)
+from detectors.tasks.attempt import session_digest
+from detectors.tasks.decision import decide, dismiss, let_go
+from detectors.tasks.facts import Attempt, Round, Spent, TaskEvent
+from detectors.tasks.findings import TaskFinding
+from detectors.tasks.reversal import settled
+from detectors.tasks.state import MAX_ATTEMPTS, MAX_FINDINGS, MAX_PULLS, Pull, TaskState
+from detectors.tasks.words import each
 from schemas.outputs import Alert
+
+OF_ATTEMPTS = (
+    fix_break,
+    flaky_tests,
+    approach_churn,
+    diff_reversal,
+    state_cycle,
+    circular_fix,
+    too_many_attempts,
+)
+"""The detectors that look at attempts, the most telling of one loop first."""
+
+OF_REVIEWS = (ping_pong, comment_velocity)
+"""Those that look at reviews."""
+
+TASK_DETECTORS = (*OF_ATTEMPTS, *OF_REVIEWS, task_budget)
+
+_MAX_EVENTS = 12
+_DAY_MS = 86_400_000
 
 
 def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Alert]:
-    """Apply one event to the state of its task and return the alerts it brings about."""
+    """Apply one event to the state of its task and return the alerts it brings about.
+
+    `TaskState()` is the state of a task not seen before. When the state is `empty` afterwards, nothing of it needs to
+    be remembered.
+    """
+    if state.last_ms and event.at_ms - state.last_ms > limits.task.retention_days * _DAY_MS:
+        _forget(state)
+    _note(state, event)
+    if event.word is not None:
+        _obey(state, event)
+        return []
+    alerts = decide(state, event, _look(state, event, limits), limits)
+    attempt, review = event.attempt, event.review
+    if attempt is not None and attempt.outcome == "success":
+        alerts += _succeeded(state, event, attempt, limits)
+    if review is not None:
+        alerts += _reviewed(state, event, review, limits)
+    return alerts
+
+
+def _look(state: TaskState, event: TaskEvent, limits: Limits) -> Iterator[TaskFinding]:
+    """Take an event in and let each detector look at it."""
+    attempt, review = event.attempt, event.review
+    if attempt is not None and _take_attempt(state, attempt):
+        yield from chain.from_iterable(detector.observe(state, attempt, limits) for detector in OF_ATTEMPTS)
+    if review is not None and (pull := _take_review(state, review)) is not None:
+        yield from chain.from_iterable(detector.observe(state, pull, review, limits) for detector in OF_REVIEWS)
+    yield from task_budget.observe(state, event.event_id, limits)
+
+
+def _note(state: TaskState, event: TaskEvent) -> None:
+    """Keep who acts for which task, and what was spent."""
     state.task_id = event.task_id
+    state.agent = event.agent or state.agent
+    state.task = event.task or state.task
+    state.first_ms = state.first_ms or event.at_ms
     state.last_ms = max(state.last_ms, event.at_ms)
-    return []
+    state.spent = state.spent.plus(event.spent)
+
+
+def _obey(state: TaskState, event: TaskEvent) -> None:
+    """A person's or orchestrator's word: what was tried so far is settled, or an alert was wrong."""
+    if event.word == "false_alarm":
+        dismiss(state, event.answers)
+        return
+    if event.word == "user_message":
+        _drop_derived(state, session_digest(event.session_id))
+        return
+    state.forget_attempts()
+    state.pulls.clear()
+    state.loops.clear()
+    if event.word == "reset":
+        _forget(state)
+
+
+def _forget(state: TaskState) -> None:
+    state.forget_attempts()
+    state.pulls.clear()
+    state.loops.clear()
+    state.spent, state.first_ms, state.alerts = Spent(), 0, 0
+
+
+def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
+    """Put an attempt among the latest; tell whether it was not there before.
+
+    Attempts that a session sends are worth more than what was read from its tool calls, which goes when they come.
+    """
+    if any((seen.session, seen.attempt_id) == (attempt.session, attempt.attempt_id) for seen in state.attempts):
+        return False
+    if not attempt.derived:
+        _drop_derived(state, attempt.session)
+    state.tried += 1
+    state.steps += 1
+    attempt.number, attempt.spent = state.tried, state.spent
+    whole = {file.source for file in attempt.change.files if file.whole}
+    before = (seen.change for seen in reversed(state.attempts) if any(file.path in whole for file in seen.change.files))
+    attempt.change = settled(attempt.change, next(before, None)) if whole else attempt.change
+    if attempt.outcome == "failed" and not attempt.transient:
+        state.failed += not attempt.derived
+        state.failed_derived += attempt.derived
+    state.attempts.append(attempt)
+    del state.attempts[:-MAX_ATTEMPTS]
+    return True
+
+
+def _drop_derived(state: TaskState, session: int) -> None:
+    """Drop the attempts that were read from a session's tool calls; with the last attempt goes what was made of it."""
+    kept = [seen for seen in state.attempts if not (seen.derived and seen.session == session)]
+    if len(kept) == len(state.attempts):
+        return
+    state.tried -= len(state.attempts) - len(kept)
+    state.attempts = kept
+    state.failed_derived = _failed_derived(kept)
+    if not kept and not state.pulls:
+        state.loops.clear()
+
+
+def _failed_derived(attempts: list[Attempt]) -> int:
+    return sum(seen.derived and seen.outcome == "failed" for seen in attempts)
+
+
+def _succeeded(state: TaskState, event: TaskEvent, attempt: Attempt, limits: Limits) -> list[Alert]:
+    """Clear what a success settles: for one that was read from tool calls, what that check had found.
+
+    What was spent stays as long as the change is under review.
+    """
+    if attempt.derived:
+        state.attempts = [seen for seen in state.attempts if not seen.derived or seen.check != attempt.check]
+        state.failed_derived = _failed_derived(state.attempts)
+        if state.attempts:
+            return []
+        state.forget_attempts()
+        if event.task_id == event.session_id:
+            state.spent = Spent()  # the session keeps an account of its own
+    else:
+        state.forget_attempts()
+        if not state.pulls:
+            state.spent, state.first_ms = Spent(), 0
+    reviewed = {pull.pull_request for pull in state.pulls}
+    alerts = let_go(state, event, lambda loop: not reviewed & set(loop.members), "the task succeeded", limits)
+    if not state.pulls:
+        state.loops.clear()  # what a person said of one is said of what is over
+    return alerts
+
+
+def _take_review(state: TaskState, review: Round) -> Pull | None:
+    """Take a round of review in; None when it ends the pull request, or nothing is left to look at."""
+    state.steps += 1
+    pull = state.pull(review.pull_request)
+    if review.verdict in {"merged", "closed"}:
+        return None
+    if pull is None:
+        pull = Pull(review.pull_request, review.name, since_ms=review.at_ms, spent=state.spent)
+        state.pulls = [*state.pulls, pull][-MAX_PULLS:]
+    pull.comments = max(pull.comments, review.comments or 0)
+    if ping_pong.settles(review):
+        pull.rounds, pull.open, pull.fixed, pull.returned = 0, [], [], []
+    elif ping_pong.asks_again(review):
+        if not pull.rounds:
+            pull.since_ms, pull.spent = review.at_ms, state.spent
+        pull.rounds += 1
+        _compare(pull, review)
+    pull.events = [*pull.events, review.event_id][-_MAX_EVENTS:]
+    return pull
+
+
+def _compare(pull: Pull, review: Round) -> None:
+    """Note which remarks are made again, which are settled, and which come back."""
+    made = each(review.findings)
+    before = dict(pull.open)
+    pull.returned = [mark for mark in made if mark in pull.fixed]
+    gone = [mark for mark in before if mark not in made]
+    pull.fixed = [*(mark for mark in pull.fixed if mark not in made), *gone][-MAX_FINDINGS:]
+    pull.open = [(mark, before.get(mark, 0) + 1) for mark in made][:MAX_FINDINGS]
+
+
+def _reviewed(state: TaskState, event: TaskEvent, review: Round, limits: Limits) -> list[Alert]:
+    """Let go of what a decision settles; a merge or close ends the task's history as well."""
+    ended = review.verdict in {"merged", "closed"}
+    if not ended and not ping_pong.settles(review):
+        return []
+    about = {review.pull_request}
+    if not ended:
+        return let_go(state, event, lambda loop: bool(about & set(loop.members)), "a review settled it", limits)
+    state.pulls = [pull for pull in state.pulls if pull.pull_request != review.pull_request]
+    why = f"the pull request was {review.verdict}"
+    alerts = let_go(state, event, lambda loop: not state.pulls or bool(about & set(loop.members)), why, limits)
+    if not state.pulls:
+        _forget(state)
+    return alerts

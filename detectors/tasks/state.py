@@ -22,7 +22,7 @@ class Pull(msgspec.Struct, array_like=True):
 
     ``rounds`` counts the rounds in a row in which an agent asked for changes. ``open`` are prints of the remarks of the
     latest round, each with the number of rounds in a row that made it; ``fixed`` prints of earlier ones that were gone
-    since. ``events`` are the latest rounds' event ids.
+    since, ``returned`` of those that came back with the latest round. ``events`` are the latest rounds' event ids.
     """
 
     pull_request: int
@@ -32,6 +32,7 @@ class Pull(msgspec.Struct, array_like=True):
     comments: int = 0
     open: list[tuple[bytes, int]] = msgspec.field(default_factory=list)
     fixed: list[bytes] = msgspec.field(default_factory=list)
+    returned: list[bytes] = msgspec.field(default_factory=list)
     events: list[str] = msgspec.field(default_factory=list)
     spent: Spent = Spent()
 
@@ -57,12 +58,20 @@ class TaskState(msgspec.Struct, array_like=True):
     attempts: list[Attempt] = msgspec.field(default_factory=list)
     pulls: list[Pull] = msgspec.field(default_factory=list)
     loops: list[Loop] = msgspec.field(default_factory=list)
-    done: bool = False
 
     @property
     def empty(self) -> bool:
         """Nothing of it needs to be remembered: the task was solved or merged, or nothing happened yet."""
-        return self.done
+        return not (self.attempts or self.pulls or self.loops) and self.spent == Spent()
+
+    def forget_attempts(self) -> None:
+        """Drop what was tried so far; loops already under watch stay."""
+        self.attempts.clear()
+        self.tried = self.failed = self.failed_derived = 0
+
+    def pull(self, number: int) -> Pull | None:
+        """Return what is known of a pull request; None when it is not under review."""
+        return next((pull for pull in self.pulls if pull.pull_request == number), None)
 
 
 class _Versioned(msgspec.Struct, array_like=True, frozen=True):

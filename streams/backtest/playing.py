@@ -67,10 +67,10 @@ def hear(session: Session, configurations: Sequence[Limits]) -> Heard:
 
 def _first_alerts(session: Session, limits: Limits) -> tuple[FirstAlert, ...]:
     first: dict[tuple[str, str], FirstAlert] = {}
-    for alert in play(session, limits).alerts:
-        first.setdefault(
-            (alert.detector, alert.level), FirstAlert(alert.level, alert.detector, alert.seq, alert.reasoning)
-        )
+    played = play(session, limits)
+    for alert in played.alerts:
+        heard = FirstAlert(alert.level, alert.detector, played.call_of(alert), alert.reasoning)
+        first.setdefault((alert.detector, alert.level), heard)
     return tuple(first.values())
 
 

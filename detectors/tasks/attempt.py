@@ -1,0 +1,151 @@
+"""Reads the facts of a fix attempt and of a review, each once; their texts are not kept.
+
+What is said of an attempt may be little: every fact may be absent, and who compares abstains then.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from detectors.canonical import digest
+from detectors.excerpt import excerpt
+from detectors.failure import Failure, failure_of
+from detectors.limits import Limits
+from detectors.masks import mask_result
+from detectors.tasks.diffs import change_of_diff, change_of_texts, paths_of_diff
+from detectors.tasks.edits import plain_path
+from detectors.tasks.facts import Attempt, Change, Round
+from detectors.tasks.words import DEFAULT_STOPWORDS, prints, tokens
+from schemas.events import FixAttempt, Review, ReviewFinding
+
+MAX_FILES: Final = 32  # of whose paths prints are kept
+MAX_NAMES: Final = 3  # files, checks and remarks that are kept for people, cut short
+_NAME_CHARS = 60
+_ID_CHARS = 64
+
+_SPECIFIC = re.compile(  # names a class of error or its code, rather than only that something failed
+    r"\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault)\b|\b(?!HTTP)[A-Z]{1,4}\d{3,5}\b|\berror\[\w+\]"
+    r"|(?i:no module named|cannot find (?:module|package)|undefined (?:reference|symbol|name)|syntax error"
+    r"|no such file or directory|segmentation fault|command not found|permission denied)"
+)
+_MISSING = re.compile(
+    r"(?i)(?:no module named|cannot find module|can't resolve|cannot find package|no required module provides package"
+    r"|could not find (?:crate|gem)|unresolved import|there is no package called)[\s:]*"
+    r"(?:['\"`\u2018\u201c]([^'\"`\u2019\u201d\n]{1,80})|([@\w./-]{1,80}))?"
+)
+_MISSING_CLASS = re.compile(r"\bModuleNotFoundError\b")
+UNNAMED: Final = "?"
+"""The name of a missing module that the failure does not name."""
+
+
+def read_attempt(event: FixAttempt, limits: Limits) -> Attempt:
+    """Return the facts of an attempt that was sent."""
+    change = change_of_diff(event.diff) if event.diff else Change()
+    if not change.digest and event.replacements:
+        change = change_of_texts((each.path, each.old, each.new) for each in event.replacements)
+    paths = dict.fromkeys(
+        filter(None, map(plain_path, (*event.files, *_changed(event)))),
+    )
+    said = tokens(event.approach or "", limits.circular_fix.stopwords or DEFAULT_STOPWORDS)
+    attempt = Attempt(
+        attempt_id=cut_id(event.attempt_id),
+        session=session_digest(event.session_id),
+        event_id=cut_id(event.event_id),
+        at_ms=int(event.occurred_at.timestamp() * 1_000),
+        outcome=event.outcome,
+        approach=excerpt(event.approach or "", limits.decision.excerpt_chars),
+        words=prints(said),
+        wording=digest("wording", *sorted(said)) if said else 0,
+        change=change,
+        state=digest("state", event.state_digest) if event.state_digest else 0,
+    )
+    note_files(attempt, paths, limits)
+    note_failing(attempt, event.failing, paths, limits)
+    if event.error_message:
+        note_failure(attempt, failure_of(event.error_message), event.error_message, limits)
+    return attempt
+
+
+def cut_id(name: str) -> str:
+    """Return an identifier as it is kept for people; one that is longer is a digest."""
+    return name if len(name.encode()) <= _ID_CHARS else f"{digest(name):016x}"
+
+
+def session_digest(session_id: str) -> int:
+    """Return what an attempt remembers of its session."""
+    return digest("session", session_id)
+
+
+def note_files(attempt: Attempt, paths: Iterable[str], limits: Limits) -> None:
+    """Give an attempt the files it touched, in their canonical form."""
+    touched = list(paths)
+    attempt.files = prints(touched, MAX_FILES)
+    attempt.names = _names(touched, limits)
+
+
+def note_failing(attempt: Attempt, failing: Sequence[str], paths: Iterable[str], limits: Limits) -> None:
+    """Give an attempt the names of the checks that fail after it, and note which of them its files are about."""
+    checks = dict.fromkeys(mask_result(name) for name in failing)
+    if not checks:
+        return
+    attempt.failing = prints(checks)
+    attempt.failing_names = _names(checks, limits)
+    attempt.failing_count = len(checks)
+    stems = {stem for path in paths if (stem := _stem(path))}
+    attempt.concerned = prints(check for check in checks if any(stem in check.lower() for stem in stems))
+
+
+def note_failure(attempt: Attempt, failure: Failure, message: str, limits: Limits) -> None:
+    """Give an attempt what its failure says."""
+    attempt.error = failure.kind or 0
+    attempt.error_text = excerpt(failure.template, limits.decision.excerpt_chars)
+    attempt.transient = failure.transient
+    attempt.specific = _SPECIFIC.search(message[:4_000]) is not None
+    if attempt.failing_count is None:
+        attempt.failing_count = failure.failing
+    if found := _MISSING.search(message[:4_000]):
+        attempt.missing = excerpt(found.group(1) or found.group(2) or UNNAMED, _NAME_CHARS)
+    elif _MISSING_CLASS.search(message[:4_000]):
+        attempt.missing = UNNAMED
+
+
+def read_review(event: Review, limits: Limits) -> Round:
+    """Return the facts of a round of review."""
+    marked = {_remark(each): each for each in event.findings}
+    shown = list(marked.items())[:MAX_NAMES]
+    return Round(
+        event_id=cut_id(event.event_id),
+        at_ms=int(event.occurred_at.timestamp() * 1_000),
+        pull_request=digest("pull request", event.pull_request),
+        name=excerpt(event.pull_request, _NAME_CHARS),
+        by_person=event.author == "person",
+        verdict=event.verdict,
+        findings=prints(marked),
+        remarks=tuple((prints([mark]), excerpt(each.text, limits.decision.excerpt_chars)) for mark, each in shown),
+        comments=event.comments_total,
+    )
+
+
+def _changed(event: FixAttempt) -> tuple[str, ...]:
+    return paths_of_diff(event.diff) if event.diff else tuple(each.path for each in event.replacements)
+
+
+def _names(names: Iterable[str], limits: Limits) -> tuple[str, ...]:
+    most = min(_NAME_CHARS, limits.decision.excerpt_chars)
+    return tuple(short for name in list(names)[:MAX_NAMES] if (short := excerpt(name, most)))
+
+
+def _stem(path: str) -> str:
+    """Return what the name of a check has in common with that of the file it is about: the bare name of the file."""
+    stem = PurePosixPath(path).name.split(".")[0].lower().removeprefix("test_")
+    stem = stem.removesuffix("_test").removesuffix("test").strip("_-")
+    return stem if len(stem) > 2 else ""  # noqa: PLR2004 - shorter ones are in every name
+
+
+def _remark(finding: ReviewFinding) -> str:
+    """Return what makes a remark the same one: its own id, else where it is and how it is worded."""
+    if finding.id is not None:
+        return f"id\0{finding.id}"
+    words = sorted(tokens(mask_result(finding.text)))
+    return f"{plain_path(finding.path or '')}\0{' '.join(words) or finding.text[:4_000].strip()}"

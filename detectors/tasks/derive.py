@@ -1,0 +1,85 @@
+"""Attempts of agents that send none: edits that were accepted, and then a check that fails, in one session.
+
+Only what is plain is read as an attempt: the run has to be a check, the edits have to come before it, and outages and
+refusals say nothing. Once such a check passes, what it had found is settled. A session that sends attempts of its own
+is left alone.
+"""
+
+from typing import Final
+
+from msgspec import UNSET
+
+from detectors.canonical import digest, opened, plain_text
+from detectors.excerpt import cut
+from detectors.facts import Call
+from detectors.limits import Limits
+from detectors.state import Tries
+from detectors.tasks.attempt import cut_id, note_failing, note_failure, note_files, session_digest
+from detectors.tasks.checks import failing_checks
+from detectors.tasks.diffs import change_of_call
+from detectors.tasks.edits import join, plain_path
+from detectors.tasks.facts import Attempt
+from detectors.tools import plain_name
+from schemas.events import ToolCall
+
+MAX_PATHS: Final = 8
+MAX_RED: Final = 8
+_PATH_BYTES = 96
+
+
+def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt | None:
+    """Note an edit, or return the attempt that a check completes; None when there is none."""
+    if call.applied and call.kind != "check":
+        _note_edit(tries, event, limits)
+        return None
+    if call.kind != "check" or not (call.recorded or call.failure) or call.met_outage:
+        return None
+    failure = call.failure
+    if failure is None:
+        return _passed(tries, event, call)
+    if not tries.edits or failure.denied or failure.unknown_tool:
+        return None
+    attempt = _attempt(event, call)
+    attempt.outcome, attempt.change = "failed", tries.change
+    note_files(attempt, tries.paths, limits)
+    text = "" if event.result is UNSET else plain_text(event.result)
+    message = (event.error.message if event.error else None) or text
+    note_failing(attempt, failing_checks(text or message), tries.paths, limits)
+    note_failure(attempt, failure, message, limits)
+    tries.forget_edits()
+    tries.red = [*(check for check in tries.red if check != call.action), call.action][-MAX_RED:]
+    return attempt
+
+
+def _note_edit(tries: Tries, event: ToolCall, limits: Limits) -> None:
+    arguments = None if event.arguments is UNSET else opened(event.arguments)
+    target = limits.tools.use(plain_name(event.tool), arguments).target
+    change = change_of_call(arguments, target)
+    tries.edits += 1
+    tries.change = join([tries.change, change])
+    path = cut(plain_path(target), _PATH_BYTES)
+    if path and path not in tries.paths:
+        tries.paths = [*tries.paths, path][-MAX_PATHS:]
+
+
+def _passed(tries: Tries, event: ToolCall, call: Call) -> Attempt | None:
+    """Return the success of a check that had failed after edits; edits that it finds right are no attempt any more."""
+    tries.forget_edits()
+    if call.action not in tries.red:
+        return None
+    tries.red.remove(call.action)
+    attempt = _attempt(event, call)
+    attempt.outcome = "success"
+    return attempt
+
+
+def _attempt(event: ToolCall, call: Call) -> Attempt:
+    return Attempt(
+        attempt_id=cut_id(f"call:{event.event_id}"),
+        session=session_digest(event.session_id),
+        event_id=cut_id(event.event_id),
+        at_ms=call.mark.at_ms,
+        outcome="failed",
+        derived=True,
+        check=digest("check", call.action),
+    )

@@ -1,0 +1,92 @@
+"""Diff reversal: a change takes back the one before it (flapping and convergence: 70 %).
+
+The share that is taken back is that of `reversal`, which knows directions and regions. One reversal is what a revert
+is, and a notice; the same lines taken back twice are a warn, four times a terminate.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from detectors.about import About
+from detectors.canonical import digest
+from detectors.findings import Level
+from detectors.limits import Limits
+from detectors.tasks.facts import Attempt
+from detectors.tasks.findings import TaskFinding
+from detectors.tasks.history import common_failure, diff_similarity, mark_of, members, percent, shown, word_similarity
+from detectors.tasks.limits import DiffReversalLimits
+from detectors.tasks.reversal import Reversal, reversal
+from detectors.tasks.state import TaskState
+from detectors.tasks.strategy import suggest
+
+NAME = "diff_reversal"
+ABOUT = About(
+    rule=(
+        "A change takes back at least 70 % of the one before it in the same files. The same lines twice are a warn, "
+        "four times a terminate."
+    ),
+    source="flapping and convergence",
+    cleared_by="a success, a change that takes nothing back",
+)
+
+
+def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
+    """Yield that the latest attempt takes back the change before it, and how often these lines went to and fro."""
+    group = limits.diff_reversal
+    found = _reversals(state.attempts, group.share)
+    if not found or found[-1][1] is not attempt:
+        return
+    latest = found[-1][2]
+    chain = [entry for entry in found if 2 * len(entry[2].lines & latest.lines) >= len(latest.lines)]
+    level = _level(len(chain), group)
+    if level is None:
+        return
+    involved = tuple({seen.number: seen for before, after, _ in chain for seen in (before, after)}.values())
+    words = word_similarity(chain[-1][0], attempt) or 0.0
+    suggestion = suggest(involved, state.failed, words, limits)
+    yield TaskFinding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest(NAME, state.task_id, min(members(involved))),
+        members=members(involved),
+        count=len(chain),
+        limit=f"{NAME}.{level}",
+        value=getattr(group, level),
+        mark=mark_of(involved[0]),
+        what=(
+            f"a change that takes back {percent(latest.share)} of the one before it"
+            f"{f', for the {len(chain)}th time in the same lines' if len(chain) > 1 else ''}"
+        ),
+        calls=tuple(map(shown, involved)),
+        failure=common_failure(involved),
+        pattern="fix_break_oscillation",
+        attempts=involved,
+        word_similarity=word_similarity(chain[-1][0], attempt),
+        diff_similarity=diff_similarity(chain[-1][0], attempt),
+        strategy=suggestion.strategy,
+        advice=suggestion.text,
+    )
+
+
+def _reversals(attempts: Sequence[Attempt], share: float) -> list[tuple[Attempt, Attempt, Reversal]]:
+    """Return the attempts that take back the latest one before them in the same files."""
+    found = []
+    for at, attempt in enumerate(attempts):
+        before = next((seen for seen in reversed(attempts[:at]) if _meet(seen, attempt)), None)
+        if before is not None:
+            taken = reversal(before.change, attempt.change)
+            if taken.share >= share:
+                found.append((before, attempt, taken))
+    return found
+
+
+def _meet(one: Attempt, other: Attempt) -> bool:
+    paths = {each.path for each in one.change.files}
+    return any(each.path in paths or each.source in paths for each in other.change.files)
+
+
+def _level(count: int, group: DiffReversalLimits) -> Level | None:
+    if count >= group.terminate:
+        return "terminate"
+    if count >= group.warn:
+        return "warn"
+    return "notice" if count >= group.notice else None

@@ -1,0 +1,315 @@
+"""Brings lines that are taken out and put in into the bounded form of a `Change`, and several changes into one.
+
+White space within a line makes no difference, blank lines never count, and lines that a replacement both takes out and
+puts in are no change: re-indenting is none. Nothing here knows what a diff or an edit tool looks like.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from struct import iter_unpack, pack
+from typing import Final, NamedTuple
+
+from detectors.canonical import digest
+from detectors.tasks.facts import PRINT_BYTES, Change, FileChange, Region
+
+MAX_LINES: Final = 256  # prints of lines in one change, over all its files
+MAX_FILES: Final = 16  # of one change
+MAX_REGIONS: Final = 64  # of one change, over all its files
+NEAR_LINES: Final = 3  # as many as git shows around a change: what is closer to another one is one with it there
+_MOST_SAME = 16  # times that one line counts on one side of a region: a thousand closing brackets say no more
+_MASK = 2 ** (8 * PRINT_BYTES) - 1
+_NOWHERE = "/dev/null"
+
+
+class Block(NamedTuple):
+    """Lines of a file that others take the place of.
+
+    ``source`` is its path before, ``path`` that after, each empty where there is no file. ``old`` and ``new`` are the
+    numbers, before and after, of the first line concerned, or of the line that what is put in or taken out stands
+    before, from 1; 0: not known. ``whole``: ``added`` is all that is in the file.
+    """
+
+    source: str
+    path: str
+    old: int = 0
+    new: int = 0
+    removed: Sequence[str] = ()
+    added: Sequence[str] = ()
+    whole: bool = False
+
+
+def plain_path(path: str) -> str:
+    """Return a path in the form in which paths compare; empty for that of no file."""
+    path = path.strip().replace("\\", "/")
+    while path[:2] == "./":
+        path = path[2:].lstrip("/")
+    return "" if path == _NOWHERE else path
+
+
+def numbers(prints: bytes, thin: int = 1) -> list[int]:
+    """Return the prints of a row as numbers, those that are divisible by ``thin``."""
+    return [number for (number,) in iter_unpack("<I", prints) if number % thin == 0]
+
+
+def packed(found: Iterable[int]) -> bytes:
+    """Return a row of prints, of numbers, in rising order."""
+    rising = sorted(found)
+    return pack(f"<{len(rising)}I", *rising)
+
+
+def near(start: int, count: int, other_start: int, other_count: int) -> bool:
+    """Tell whether two ranges of lines of one file are the same place; one that starts at 0 may be anywhere."""
+    if not start or not other_start:
+        return True
+    return max(start, other_start) - min(start + count, other_start + other_count) <= NEAR_LINES
+
+
+def gather(blocks: Iterable[Block]) -> Change:
+    """Return the change that the blocks make, which come in their order within each file.
+
+    Memory stays bounded however many come. Of too many lines those remain whose prints are divisible by a power of two,
+    of too many files those with the lowest digests of their paths, and of too many regions neighbours become one.
+    """
+    gathered = _Gathered()
+    for block in blocks:
+        gathered.take(block)
+    return gathered.change()
+
+
+def join(changes: Sequence[Change]) -> Change:
+    """Return several changes, made one after the other, as one.
+
+    What a later one takes back of an earlier one is in neither, a file that was renamed on the way is one file, and
+    what is known of a file's whole content stays known: join before settling. Places are those at the time of each.
+    """
+    changes = [change for change in changes if change.digest]
+    if len(changes) < 2:  # noqa: PLR2004 -- nothing to join
+        return changes[0] if changes else Change()
+    gathered = _Gathered(max(change.thin for change in changes))
+    for change in changes:
+        gathered.follow(change)
+    return gathered.change()
+
+
+@dataclass(slots=True)
+class _Lines:
+    """A region in the making."""
+
+    old: int
+    old_count: int
+    new: int
+    new_count: int
+    removed: list[int]
+    added: list[int]
+
+    def region(self) -> Region:
+        """Return it in the form that is remembered."""
+        return Region(self.old, self.old_count, self.new, self.new_count, packed(self.removed), packed(self.added))
+
+
+@dataclass(slots=True)
+class _File:
+    """What becomes of one file, in the making; ``content`` is all that is in it, where that is known."""
+
+    source: int
+    path: int
+    regions: list[_Lines] = field(default_factory=list)
+    content: list[int] | None = None
+
+    def lists(self) -> Iterator[list[int]]:
+        """Yield the lists of lines."""
+        for region in self.regions:
+            yield region.removed
+            yield region.added
+        if self.content is not None:
+            yield self.content
+
+    def change(self) -> FileChange:
+        """Return it in the form that is remembered."""
+        return FileChange(
+            self.path,
+            self.source,
+            tuple(region.region() for region in self.regions),
+            self.content is not None,
+            packed(self.content or ()),
+        )
+
+
+class _Gathered:
+    """A change in the making."""
+
+    __slots__ = ("_count", "_file", "_files", "_hashed", "_named", "_thin", "_told", "_touched")
+
+    def __init__(self, thin: int = 1) -> None:
+        self._files: dict[tuple[int, int], _File] = {}
+        self._named = ("", "")  # paths of the block before, as they were written
+        self._file: _File | None = None  # of the block before; None when it is left out
+        self._hashed = blake2b(digest_size=8)
+        self._told = False  # the paths were hashed
+        self._touched = False  # there is something that counts
+        self._thin = thin
+        self._count = 0  # of the lines that are kept
+
+    def take(self, block: Block) -> None:
+        """Add a block."""
+        if self._named != block[:2] or not self._files:
+            self._turn_to(block.source, block.path)
+        removed, added = without_common(_marks(block.removed), _marks(block.added))
+        if block.whole:
+            self._hash(b"=", added)
+        elif removed or added:
+            self._hash(b"-", removed)
+            self._hash(b"+", added)
+        file = self._file
+        if file is None:
+            return
+        removed, added = self._kept(removed), self._kept(added)
+        if block.whole:
+            self._count -= sum(map(len, file.lists()))
+            file.regions, file.content = [], added
+        elif removed or added:
+            file.regions.append(_Lines(block.old, len(block.removed), block.new, len(block.added), removed, added))
+        self._count += len(removed) + len(added)
+        self._shrink()
+
+    def follow(self, change: Change) -> None:
+        """Add a change that was made after what is there."""
+        self._hash(b"&", [change.digest])
+        for later in change.files:
+            before = next((file for file in self._files.values() if file.path == later.source), None)
+            if before is None:
+                before = _File(later.source, later.path)
+            else:
+                del self._files[before.source, before.path]
+            before.path = later.path
+            file = self._keep(before)
+            if file is not None and later.whole:
+                file.regions, file.content = [], numbers(later.content, self._thin)
+            elif file is not None:
+                for region in later.regions:
+                    self._amend(file, region)
+        self._recount()
+        self._shrink()
+
+    def change(self) -> Change:
+        """Return what was gathered."""
+        if not self._touched:
+            return Change()
+        files = self._files.values()
+        while sum(len(file.regions) for file in files) > MAX_REGIONS:
+            for file in files:
+                file.regions = [_merged(file.regions[at : at + 2]) for at in range(0, len(file.regions), 2)]
+        found = int.from_bytes(self._hashed.digest(), "little")
+        return Change(found, tuple(file.change() for file in files), self._thin)
+
+    def _turn_to(self, source: str, path: str) -> None:
+        """Make the file with these paths, as they are written, that of the next blocks."""
+        self._named = source, path
+        source, path = plain_path(source), plain_path(path)
+        self._told = False
+        if source != path:
+            self._hash(b">", [])
+        self._file = self._keep(_File(digest(source or path), digest(path or source)))
+
+    def _keep(self, file: _File) -> _File | None:
+        """Return what is gathered of a file, from now on; None when there are too many, of which it is left out."""
+        kept = self._files.setdefault((file.source, file.path), file)
+        if len(self._files) <= MAX_FILES:
+            return kept
+        left_out = self._files.pop(max(self._files, key=min))
+        self._count -= sum(map(len, left_out.lists()))
+        return None if left_out is kept else kept
+
+    def _hash(self, kind: bytes, marks: list[int]) -> None:
+        """Have the digest cover lines, after the paths of their file."""
+        if not self._told:
+            self._told = True
+            for path in map(plain_path, self._named):
+                self._hashed.update(pack("<Q", digest(path)))
+        self._hashed.update(kind + pack(f"<{len(marks) + 1}Q", len(marks), *marks))
+        self._touched = True
+
+    def _amend(self, file: _File, region: Region) -> None:
+        """Add a region of a later change to a file, less what it takes back."""
+        lines = _Lines(
+            region.old_start, region.old_count, region.new_start, region.new_count,
+            numbers(region.removed, self._thin), numbers(region.added, self._thin),
+        )  # fmt: skip
+        if file.content is not None:
+            file.content = [*minus(file.content, lines.removed), *lines.added]
+            return
+        for earlier in file.regions:
+            if near(earlier.new, earlier.new_count, lines.old, lines.old_count):
+                earlier.added, lines.removed = without_common(earlier.added, lines.removed)
+                earlier.removed, lines.added = without_common(earlier.removed, lines.added)
+        file.regions.append(lines)
+
+    def _kept(self, marks: list[int]) -> list[int]:
+        """Return the prints of lines that are kept, each a few times at most."""
+        prints = [mark & _MASK for mark in marks]
+        if self._thin > 1:
+            prints = [number for number in prints if number % self._thin == 0]
+        if len(prints) > _MOST_SAME:
+            prints = [number for number, times in Counter(prints).items() for _ in range(min(times, _MOST_SAME))]
+        return prints
+
+    def _shrink(self) -> None:
+        """Thin out until the lines are few enough."""
+        while self._count > MAX_LINES:
+            self._thin *= 2
+            for lines in (lines for file in self._files.values() for lines in file.lists()):
+                lines[:] = [number for number in lines if number % self._thin == 0]
+            self._recount()
+
+    def _recount(self) -> None:
+        for file in self._files.values():
+            file.regions = [region for region in file.regions if region.removed or region.added]
+        self._count = sum(len(lines) for file in self._files.values() for lines in file.lists())
+
+
+def _marks(lines: Sequence[str]) -> list[int]:
+    """Return the digests of the lines that are not blank, whatever white space is in them."""
+    return [_mark(text) for text in ("".join(line.split()) for line in lines) if text]
+
+
+def _mark(text: str) -> int:
+    """Return the digest of one line; that of `canonical.digest` takes thrice as long, and a diff has many."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def without_common(removed: list[int], added: list[int]) -> tuple[list[int], list[int]]:
+    """Return both without what is in both, as often as it is."""
+    if set(removed).isdisjoint(added):
+        return removed, added
+    return minus(removed, added), minus(added, removed)
+
+
+def minus(found: Iterable[int], others: Iterable[int]) -> list[int]:
+    """Return what is found less the others, as often as they are there."""
+    left = Counter(others)
+    kept = []
+    for number in found:
+        if left[number] > 0:
+            left[number] -= 1
+        else:
+            kept.append(number)
+    return kept
+
+
+def _merged(regions: list[_Lines]) -> _Lines:
+    """Return one or two neighbours as one; where one may be anywhere, both may."""
+    first, last = regions[0], regions[-1]
+    if first is last:
+        return first
+    old, old_count = _joined(first.old, first.old_count, last.old, last.old_count)
+    new, new_count = _joined(first.new, first.new_count, last.new, last.new_count)
+    return _Lines(old, old_count, new, new_count, first.removed + last.removed, first.added + last.added)
+
+
+def _joined(start: int, count: int, other_start: int, other_count: int) -> tuple[int, int]:
+    if not start or not other_start:
+        return 0, 0
+    first = min(start, other_start)
+    return first, max(start + count, other_start + other_count) - first

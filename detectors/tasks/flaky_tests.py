@@ -1,0 +1,72 @@
+"""Flaky-test loop: checks fail in turn and come back, whatever is changed (flapping and convergence).
+
+A round is an attempt after which a check fails that had failed before and then passed, though nothing that the attempt
+touches concerns it by name. It takes three checks at least, since two that take turns are a fix-break oscillation.
+Never terminates alone: a check that is broken for real is told from a flaky one by running it again.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from detectors.about import About
+from detectors.canonical import digest
+from detectors.limits import Limits
+from detectors.tasks.facts import Attempt
+from detectors.tasks.findings import TaskFinding
+from detectors.tasks.history import diff_similarity, failed, mark_of, members, shown, word_similarity
+from detectors.tasks.state import TaskState
+from detectors.tasks.words import each
+
+NAME = "flaky_tests"
+ABOUT = About(
+    rule=(
+        "Different checks fail in turn, and earlier ones come back without a change that concerns them: a warn at the "
+        "third such round. Never terminates alone."
+    ),
+    source="flapping and convergence",
+    cleared_by="a success",
+)
+
+_MIN_CHECKS = 3
+
+
+def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
+    """Yield that checks come back that no change concerns."""
+    group = limits.flaky_tests
+    if not failed([attempt]) or not attempt.failing:
+        return
+    attempts = [seen for seen in failed(state.attempts) if seen.check == attempt.check and seen.failing]
+    rounds = [at for at in range(2, len(attempts)) if _came_back(attempts, at)]
+    checks = {mark for seen in attempts for mark in each(seen.failing)}
+    if len(rounds) < group.warn or attempts[rounds[-1]] is not attempt or len(checks) < _MIN_CHECKS:
+        return
+    involved = tuple(attempts[rounds[0] - 2 :])
+    names = dict.fromkeys(name for seen in involved for name in seen.failing_names)
+    yield TaskFinding(
+        detector=NAME,
+        level="warn",
+        fingerprint=digest(NAME, state.task_id),
+        members=members(involved),
+        count=len(rounds),
+        limit=f"{NAME}.warn",
+        value=group.warn,
+        mark=mark_of(involved[0]),
+        what=f"checks that fail in turn though no change concerns them ({', '.join(names)})",
+        calls=tuple(map(shown, involved)),
+        weak=True,
+        pattern="flaky_test_loop",
+        attempts=involved,
+        word_similarity=word_similarity(involved[-2], attempt),
+        diff_similarity=diff_similarity(involved[-2], attempt),
+        strategy="analyze_root_cause",
+        advice="Run the failing check several times without any change; if it passes now and then, it is flaky.",
+    )
+
+
+def _came_back(attempts: Sequence[Attempt], at: int) -> bool:
+    """Tell whether a check fails again that did not fail last time, and that the attempt's files do not concern."""
+    attempt, before = attempts[at], attempts[at - 1]
+    if not attempt.files:
+        return False  # nobody knows what it touched
+    earlier = {mark for seen in attempts[: at - 1] for mark in each(seen.failing)}
+    back = (set(each(attempt.failing)) & earlier) - set(each(before.failing))
+    return bool(back - set(each(attempt.concerned)))

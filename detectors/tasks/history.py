@@ -1,0 +1,117 @@
+"""How attempts of one task compare: in words, in what they change, in how they fail, and whether there is progress.
+
+Where one of two attempts does not say something, they do not agree in it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from detectors.canonical import digest
+from detectors.facts import Mark
+from detectors.failure import Failure
+from detectors.tasks.facts import Attempt
+from detectors.tasks.reversal import agreement
+from detectors.tasks.words import each, overlap
+
+SAME_CHANGE = 0.9
+"""Share of changed lines in common from which two changes are trivially different."""
+
+NO_LINE_IN_COMMON = 0.1
+
+
+def identity(attempt: Attempt) -> int:
+    """Return what an attempt is known by: what it changes, else its words, else its files and its failure."""
+    if attempt.change.digest or attempt.wording:
+        return attempt.change.digest or attempt.wording
+    return digest("attempt", attempt.files, attempt.error, attempt.failing, attempt.state) if attempt.files else 0
+
+
+def members(attempts: Iterable[Attempt]) -> tuple[int, ...]:
+    """Return what a loop of these attempts is made of."""
+    return tuple(dict.fromkeys(found for attempt in attempts if (found := identity(attempt))))
+
+
+def word_similarity(one: Attempt, other: Attempt) -> float | None:
+    """Return how alike two attempts are in words; None when one has none."""
+    return overlap(one.words, other.words) if one.words and other.words else None
+
+
+def diff_similarity(one: Attempt, other: Attempt) -> float | None:
+    """Return how alike two attempts are in what they change; None when that is not known of one."""
+    if not (one.change.digest and other.change.digest):
+        return None
+    return agreement(one.change, other.change)
+
+
+def same_change(one: Attempt, other: Attempt) -> bool:
+    """Tell whether two attempts change the same, but for trifles."""
+    return (diff_similarity(one, other) or 0.0) >= SAME_CHANGE
+
+
+def same_files(one: Attempt, other: Attempt) -> bool:
+    """Tell whether two attempts touch the same files."""
+    return bool(one.files) and one.files == other.files
+
+
+def same_failure(one: Attempt, other: Attempt) -> bool:
+    """Tell whether two attempts fail alike: the same checks where these have names, else the same kind of error."""
+    if one.failing or other.failing:
+        return one.failing == other.failing
+    return one.error != 0 and one.error == other.error and one.check == other.check
+
+
+def other_failure(one: Attempt, other: Attempt) -> bool:
+    """Tell whether two attempts are known to fail in different ways."""
+    if one.failing and other.failing:
+        return not set(each(one.failing)) & set(each(other.failing))
+    return one.specific and other.specific and one.error != other.error
+
+
+def failed(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Return the attempts that failed for a reason that does not pass by itself."""
+    return [attempt for attempt in attempts if attempt.outcome == "failed" and not attempt.transient]
+
+
+def since_progress(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts from the last one on that got further than any before it.
+
+    That is one whose outcome is partial, or after which fewer checks fail than after any before: where these have names
+    only such as failed before.
+    """
+    for at in range(len(attempts) - 1, 0, -1):
+        if attempts[at].outcome == "partial" or _got_further(attempts[:at], attempts[at]):
+            return list(attempts[at:])
+    return list(attempts)
+
+
+def _got_further(before: Sequence[Attempt], attempt: Attempt) -> bool:
+    counted = [seen for seen in before if seen.failing_count is not None and seen.check == attempt.check]
+    if attempt.failing_count is None or not counted:
+        return False
+    if attempt.failing_count >= min(seen.failing_count or 0 for seen in counted):
+        return False
+    return not counted[-1].failing or set(each(attempt.failing)) < set(each(counted[-1].failing))
+
+
+def mark_of(attempt: Attempt) -> Mark:
+    """Return when an attempt was made and what the task had spent up to it."""
+    return Mark(attempt.at_ms, attempt.spent.calls, attempt.spent.tokens, attempt.spent.cost)
+
+
+def shown(attempt: Attempt) -> str:
+    """Return an attempt in readable form: its words, else what it touched."""
+    if attempt.approach:
+        return attempt.approach
+    return f"a change of {' and '.join(attempt.names)}" if attempt.names else f"attempt {attempt.number}"
+
+
+def common_failure(attempts: Sequence[Attempt]) -> Failure | None:
+    """Return the failure that attempts have in common; None when they have none."""
+    latest = attempts[-1]
+    if not latest.error_text or not all(same_failure(latest, attempt) for attempt in attempts):
+        return None
+    return Failure(kind=latest.error, template=latest.error_text, from_text=latest.derived)
+
+
+def percent(share: float) -> str:
+    """Return a share in words."""
+    return f"{100 * share:.0f} %"
