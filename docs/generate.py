@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import os
 import re
 import sys
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -25,9 +23,9 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from detectors import Limits
 from detectors.features import FEATURES
-from detectors.session import DETECTORS
 from detectors.use import KINDS
 from detectors.weights import DEFAULT_MODEL
+from docs.limit_tables import detectors, limits, meanings, table, task_detectors
 from schemas.invalid import InvalidEvent, Reason
 from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
@@ -37,7 +35,17 @@ from streams.config import flag
 from streams.kafka import KafkaSettings
 from streams.kafka_broker.jars import default_cache
 from streams.metrics import EscalationMetrics, WorkerMetrics
-from streams.topics import DEFAULT_PARTITIONS, MS_PER_HOUR, plan
+from streams.topics import (
+    DEFAULT_APP_ID,
+    DEFAULT_PARTITIONS,
+    MS_PER_HOUR,
+    SESSIONS_TABLE,
+    TASK_EVENTS,
+    TASKS_TABLE,
+    changelog_name,
+    plan,
+    task_events_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -78,80 +86,6 @@ class Listing(CollectorRegistry):
         super().register(collector)
         if isinstance(collector, MetricWrapperBase):
             self.made.append(collector)
-
-
-def meanings(table: str, names: Iterable[str]) -> dict[str, str]:
-    """Give the sentences of one table of `meanings.toml`.
-
-    Raises:
-        KeyError: a name has no sentence, or a sentence no name.
-    """
-    found: dict[str, str] = tomllib.loads((ROOT / "docs" / "meanings.toml").read_text("utf-8"))[table]
-    differing = found.keys() ^ set(names)
-    if differing:
-        raise KeyError(f"docs/meanings.toml [{table}] and the code differ in: {', '.join(sorted(differing))}")
-    return found
-
-
-def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Write a table in Markdown."""
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def limits() -> str:
-    """Write all limits with their defaults and what they may be."""
-    rows = []
-    of = meanings("limits", [name for name, _ in _limits(Limits)])
-    for name, field in _limits(Limits):
-        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        rows.append((f"`{name}`", _value(default, name), _range(msgspec.inspect.type_info(field.type)), of[name]))
-    return table(("limit", "default", "may be", "meaning"), rows)
-
-
-def detectors(modules: Iterable[ModuleType] = DETECTORS) -> str:
-    """Write every detector: its rule, its limits with their defaults, where they come from, and what clears it."""
-    rows = []
-    for module in modules:
-        section = getattr(Limits(), module.NAME)
-        fields = ((field.name, getattr(section, field.name)) for field in msgspec.structs.fields(section))
-        shown = [f"{name} {_value(value, f'{module.NAME}.{name}')}" for name, value in fields]
-        about = module.ABOUT
-        rows.append((f"`{module.NAME}`", about.rule, ", ".join(shown), about.source, about.cleared_by))
-    return table(("detector", "rule", "defaults", "source", "cleared by"), rows)
-
-
-def _value(value: object, limit: str = "") -> str:
-    """Write a default; of the spin score's limits the ones that come with the weights."""
-    if limit.startswith("spin_score."):
-        return f"learned: `{getattr(DEFAULT_MODEL.source, limit.partition('.')[2]):g}`"
-    return f"`{json.dumps(value)}`"
-
-
-def _limits(section: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[str, msgspec.structs.FieldInfo]]:
-    for field in msgspec.structs.fields(section):
-        if f"{prefix}{field.name}" in {"tools", "model", "layers"}:
-            continue
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            yield from _limits(field.type, f"{field.name}.")
-        else:
-            yield f"{prefix}{field.name}", field
-
-
-def _range(of: msgspec.inspect.Type) -> str:
-    if isinstance(of, msgspec.inspect.LiteralType):
-        shown = (value or '""' for value in sorted(of.values, key=str))
-        return ", ".join(f"`{value}`" for value in shown)
-    if isinstance(of, msgspec.inspect.BoolType):
-        return "`true`, `false`"
-    if isinstance(of, msgspec.inspect.DictType):
-        return "a table by name"
-    if isinstance(of, msgspec.inspect.VarTupleType):
-        return "a list of names"
-    if not isinstance(of, msgspec.inspect.IntType | msgspec.inspect.FloatType):
-        raise TypeError(f"the range of {of} cannot be told")
-    low = f"above {of.gt:,}" if of.gt is not None else f"{of.ge:,}"
-    return f"{low} to {of.le:,}" if of.le is not None else f"{low} or more"
 
 
 def features() -> str:
@@ -297,9 +231,14 @@ def topics() -> str:
         made = plans.pop(settings.topic(topic))
         way = "read" if topic.direction == "in" else "written"
         rows.append((f"`{made.name}`", way, topic.key, *_shape(made), topic.description))
-    (changelog,) = plans.values()
-    text = "The state of the sessions."
-    rows.append((f"`{changelog.name}`", "both", "session_id", *_shape(changelog), text))
+    own = {
+        task_events_name(DEFAULT_APP_ID): (TASK_EVENTS.key, TASK_EVENTS.description),
+        changelog_name(DEFAULT_APP_ID, SESSIONS_TABLE): ("session_id", "The state of the sessions."),
+        changelog_name(DEFAULT_APP_ID, TASKS_TABLE): ("task_id", "The state of the tasks."),
+    }
+    for made in plans.values():
+        key, text = own[made.name]
+        rows.append((f"`{made.name}`", "both", key, *_shape(made), text))
     return table(("topic", "by us", "key", "partitions", "cleanup", "kept", "what it carries"), rows)
 
 
@@ -350,6 +289,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"replay": replay},
     "docs/commands.md": {"commands": commands, "shared options": shared_options},
     "docs/detectors.md": {"detectors": detectors, "limits": limits},
+    "docs/tasks.md": {"task detectors": task_detectors},
     "docs/spin-score.md": {"features": features, "learned": learned},
     "docs/tools.md": {"tools": tools, "arguments": arguments},
     "docs/operating.md": {"topics": topics, "reasons": reasons, "metrics": metrics, "variables": variables},

@@ -70,7 +70,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
             if over
             else "an approach that was tried before and given up for another"
         ),
-        calls=tuple(map(shown, involved)),
+        calls=shown(involved),
         failure=common_failure(involved),
         weak=not (same_change(earlier, attempt) or fails_alike),
         pattern="approach_churn",

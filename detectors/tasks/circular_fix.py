@@ -86,7 +86,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         value=getattr(group, level),
         mark=mark_of(involved[0]),
         what=f"an attempt that is like {len(verdict.similar)} of the last {group.lookback} that failed",
-        calls=tuple(map(shown, involved)),
+        calls=shown(involved),
         failure=common_failure(involved),
         weak=not verdict.strong,
         pattern="approach_churn",

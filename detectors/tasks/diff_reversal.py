@@ -56,7 +56,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
             f"a change that takes back {percent(latest.share)} of the one before it"
             f"{f', for the {len(chain)}th time in the same lines' if len(chain) > 1 else ''}"
         ),
-        calls=tuple(map(shown, involved)),
+        calls=shown(involved),
         failure=common_failure(involved),
         pattern="fix_break_oscillation",
         attempts=involved,

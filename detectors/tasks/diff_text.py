@@ -68,11 +68,9 @@ def _parsed(diff: str) -> PatchSet | None:
         parsed = PatchSet(diff)
     except (UnidiffParseError, ValueError):
         return None
-    if not parsed or any(not patched and not patched.is_binary_file and not patched.is_rename for patched in parsed):
-        return None
     read = sum(2 + patched.added + patched.removed for patched in parsed if patched)
     marked = diff.count("\n+") + diff.count("\n-") + diff.startswith(("+", "-"))
-    return parsed if read == marked else None
+    return parsed if parsed and read == marked else None
 
 
 def _blocks(patched: PatchedFile, source: str, path: str) -> Iterator[Block]:

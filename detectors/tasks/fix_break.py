@@ -1,15 +1,15 @@
 """Fix-break oscillation: what was fixed fails again, and what failed is fixed (flapping and convergence).
 
-After an attempt some check fails that had failed before and did not fail after the attempt between, while one that this
-one had broken is fixed: the task goes to and fro between two states. Without names of checks, kinds of error count in
-their place; without these, files that are touched in turn, each time half and as weak evidence.
+After an attempt some check fails that had failed before and did not fail after the attempt between, while one that
+this one had broken is fixed: the task goes round between two states, or a few. The first return is a warn, the second
+full round a terminate. Without names of checks, kinds of error count in their place; without these, files that are
+touched in turn, each time half and as weak evidence. What was read from tool calls is weak too, and goes by names only.
 """
 
 from collections.abc import Iterator, Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
-from detectors.findings import level_of
 from detectors.limits import Limits
 from detectors.tasks.facts import Attempt
 from detectors.tasks.findings import TaskFinding
@@ -37,26 +37,27 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     if not failed([attempt]):
         return
     attempts = [seen for seen in failed(state.attempts) if seen.check == attempt.check]
-    count, length = _returns(attempts)
-    level = level_of(count, group.warn, group.terminate)
-    if level is None:
+    count, length, period = _returns(attempts)
+    if count < group.warn:
         return
-    involved = tuple(attempts[-length - 2 :])
-    before = involved[-3]
+    rounds = 1 + length // period
+    over = rounds >= group.terminate and count >= length
+    involved = tuple(attempts[-length - period :])
+    before = attempts[-1 - period]
     words, diffs = word_similarity(before, attempt), diff_similarity(before, attempt)
     suggestion = suggest(involved, state.failed, words or 0.0, limits)
     yield TaskFinding(
         detector=NAME,
-        level=level,
+        level="terminate" if over else "warn",
         fingerprint=digest(NAME, state.task_id, min(members(involved) or (attempt.number,))),
         members=members(involved),
-        count=count,
-        limit=f"{NAME}.{level}",
-        value=getattr(group, level),
+        count=rounds if over else count,
+        limit=f"{NAME}.terminate" if over else f"{NAME}.warn",
+        value=group.terminate if over else group.warn,
         mark=mark_of(involved[0]),
-        what=f"{_broken(involved)} is fixed and broken in turn",
-        calls=tuple(map(shown, involved)),
-        weak=not attempt.failing,
+        what=f"{_broken(involved)} fixed and broken in turn",
+        calls=shown(involved),
+        weak=attempt.derived or not attempt.failing,
         pattern="fix_break_oscillation",
         attempts=involved,
         word_similarity=words,
@@ -69,25 +70,32 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     )
 
 
-def _returns(attempts: Sequence[Attempt]) -> tuple[float, int]:
-    """Return how many attempts in a row, up to the latest, brought back what had been fixed: weight and number."""
-    weight, length = 0.0, 0
+def _returns(attempts: Sequence[Attempt]) -> tuple[float, int, int]:
+    """Return how many attempts in a row, up to the latest, brought back what had been fixed.
+
+    That is their weight and number, and how many attempts before the latest what came back had failed last.
+    """
+    weight, length, period = 0.0, 0, 1
     for at in range(len(attempts) - 1, 1, -1):
-        found = _swings(attempts[at - 2], attempts[at - 1], attempts[at])
+        found, back = _swing(attempts[: at + 1])
         if not found:
             break
+        period = period if length else back
         weight, length = weight + found, length + 1
-    return weight, length
+    return weight, length, period
 
 
-def _swings(first: Attempt, between: Attempt, last: Attempt) -> float:
-    by_name_only = last.derived  # edits and errors change from run to run in healthy work
-    for of, weight in ((_checks, 1.0),) if by_name_only else ((_checks, 1.0), (_errors, 1.0), (_files, _HALF)):
-        a, b, c = of(first), of(between), of(last)
-        if a or b or c:
-            back, broken = (a & c) - b, (b - a) - c
-            return weight if back and broken else 0.0
-    return 0.0
+def _swing(attempts: Sequence[Attempt]) -> tuple[float, int]:
+    """Return what the latest attempt counts, and the distance to the one that failed likewise; 0 for no return."""
+    *earlier, before, latest = attempts
+    kinds = ((_checks, 1.0),) if latest.derived else ((_checks, 1.0), (_errors, 1.0), (_files, _HALF))
+    for of, weight in kinds:
+        if not (of(latest) or of(before)):
+            continue
+        broken = of(before) - of(latest) - of(earlier[-1])
+        back = [distance for distance, seen in enumerate(reversed(earlier), 2) if (of(seen) & of(latest)) - of(before)]
+        return (weight, back[0]) if broken and back else (0.0, 1)
+    return 0.0, 1
 
 
 def _checks(attempt: Attempt) -> set[bytes | int]:
@@ -104,4 +112,4 @@ def _files(attempt: Attempt) -> set[bytes | int]:
 
 def _broken(involved: Sequence[Attempt]) -> str:
     names = dict.fromkeys(name for attempt in involved for name in attempt.failing_names)
-    return ", ".join(names) or "what fails"
+    return f"{', '.join(names)} {'are' if len(names) > 1 else 'is'}" if names else "what fails is"

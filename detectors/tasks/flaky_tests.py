@@ -1,8 +1,9 @@
 """Flaky-test loop: checks fail in turn and come back, whatever is changed (flapping and convergence).
 
 A round is an attempt after which a check fails that had failed before and then passed, though nothing that the attempt
-touches concerns it by name. It takes three checks at least, since two that take turns are a fix-break oscillation.
-Never terminates alone: a check that is broken for real is told from a flaky one by running it again.
+touches concerns it: not by name, nor since it touches a file by which the check had been mended. It takes three checks
+at least, since two that take turns are a fix-break oscillation. Never terminates alone: a check that is broken for real
+is told from a flaky one by running it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,7 +52,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         value=group.warn,
         mark=mark_of(involved[0]),
         what=f"checks that fail in turn though no change concerns them ({', '.join(names)})",
-        calls=tuple(map(shown, involved)),
+        calls=shown(involved),
         weak=True,
         pattern="flaky_test_loop",
         attempts=involved,
@@ -63,10 +64,19 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
 
 
 def _came_back(attempts: Sequence[Attempt], at: int) -> bool:
-    """Tell whether a check fails again that did not fail last time, and that the attempt's files do not concern."""
+    """Tell whether a check fails again that did not fail last time, and that the attempt does not concern."""
     attempt, before = attempts[at], attempts[at - 1]
     if not attempt.files:
         return False  # nobody knows what it touched
-    earlier = {mark for seen in attempts[: at - 1] for mark in each(seen.failing)}
-    back = (set(each(attempt.failing)) & earlier) - set(each(before.failing))
-    return bool(back - set(each(attempt.concerned)))
+    touched = set(each(attempt.files))
+    known = {check for seen in attempts[: at - 1] for check in each(seen.failing)}
+    back = (set(each(attempt.failing)) & known) - set(each(before.failing)) - set(each(attempt.concerned))
+    return any(not touched & _mended(attempts[:at], check) for check in back)
+
+
+def _mended(attempts: Sequence[Attempt], check: bytes) -> set[bytes]:
+    """Return the files that were touched when a check last stopped failing."""
+    for before, after in zip(reversed(attempts[:-1]), reversed(attempts[1:]), strict=True):
+        if check in each(before.failing) and check not in each(after.failing):
+            return set(each(after.files))
+    return set()

@@ -17,6 +17,9 @@ SAME_CHANGE = 0.9
 
 NO_LINE_IN_COMMON = 0.1
 
+MAX_SHOWN = 6
+"""Attempts that an alert shows: more do not tell more."""
+
 
 def identity(attempt: Attempt) -> int:
     """Return what an attempt is known by: what it changes, else its words, else its files and its failure."""
@@ -97,11 +100,16 @@ def mark_of(attempt: Attempt) -> Mark:
     return Mark(attempt.at_ms, attempt.spent.calls, attempt.spent.tokens, attempt.spent.cost)
 
 
-def shown(attempt: Attempt) -> str:
-    """Return an attempt in readable form: its words, else what it touched."""
+def shown(attempts: Iterable[Attempt]) -> tuple[str, ...]:
+    """Return the latest of these attempts in readable form: their words, else what they touched and what failed."""
+    return tuple(map(_shown, list(attempts)[-MAX_SHOWN:]))
+
+
+def _shown(attempt: Attempt) -> str:
     if attempt.approach:
         return attempt.approach
-    return f"a change of {' and '.join(attempt.names)}" if attempt.names else f"attempt {attempt.number}"
+    touched = f"a change of {' and '.join(attempt.names)}" if attempt.names else f"attempt {attempt.number}"
+    return f"{touched}, then {' and '.join(attempt.failing_names)} failing" if attempt.failing_names else touched
 
 
 def common_failure(attempts: Sequence[Attempt]) -> Failure | None:

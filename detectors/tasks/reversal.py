@@ -46,7 +46,7 @@ def reversal(previous: Change, current: Change) -> Reversal:
     lines: list[int] = []
     for file in previous.files:
         earlier = [_Part(region, region.new_start, region.new_count, thin) for region in file.regions]
-        total += sum(len(part.added) + len(part.removed) for part in earlier)
+        total += sum(part.added.total() + part.removed.total() for part in earlier)
         for later in current.files:
             if file.path not in {later.source, later.path}:
                 continue

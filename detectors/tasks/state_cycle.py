@@ -66,7 +66,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         value=getattr(group, level),
         mark=mark_of(before),
         what=f"a state that the task was in within the last {group.window} attempts",
-        calls=tuple(map(shown, involved)),
+        calls=shown(involved),
         failure=common_failure(involved),
         pattern="approach_churn",
         attempts=involved,

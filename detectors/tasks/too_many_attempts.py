@@ -24,8 +24,6 @@ ABOUT = About(
     cleared_by="a success",
 )
 
-_MAX_SHOWN = 6
-
 
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the task was tried too often, when the latest attempt failed as well."""
@@ -34,7 +32,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     count = state.failed_derived if attempt.derived else state.failed
     if not failed([attempt]) or count < getattr(group, limit):
         return
-    involved = tuple(failed(state.attempts))[-_MAX_SHOWN:]
+    involved = tuple(failed(state.attempts))
     suggestion = exhausted(count)
     yield TaskFinding(
         detector=NAME,
@@ -46,8 +44,9 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         value=getattr(group, limit),
         mark=mark_of(involved[0]),
         what=f"{count} failed attempts at one task",
-        calls=tuple(map(shown, involved)),
+        calls=shown(involved),
         failure=common_failure(involved),
+        weak=attempt.derived,
         attempts=involved,
         strategy=suggestion.strategy,
         advice=suggestion.reasoning,
