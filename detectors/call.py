@@ -13,7 +13,7 @@ from detectors.facts import WORD_BYTES, Call, Mark
 from detectors.failure import MIN_LETTERS, read_failure, speaks_of_outage
 from detectors.interface import is_acknowledgement, is_picture, moves_on, page_of, without_handles
 from detectors.limits import Limits
-from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result
+from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result, without_colours
 from detectors.nothing import brought_nothing, unwrapped, without_fields
 from detectors.novelty import pieces_of
 from detectors.patch import patch_digest
@@ -37,7 +37,6 @@ _AS_BEFORE = re.compile(  # a text that is nothing but a reference begins with o
     r"|already (?:read|shown|returned|fetched|retrieved|in (?:your )?context)\b)"
 )
 _AS_BEFORE_CHARS = 300
-_ANSI = re.compile(r"\x1b\[[\d;]{0,20}m")  # colours
 _NAME_BYTES = 64
 _ANSWER_CHARS = 1_000
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
@@ -55,7 +54,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     canonical = b"" if arguments is None else canonical_arguments(arguments, tools.label_arguments(name))
     action = _action(event, name, canonical)
     result = None if event.result is UNSET else event.result
-    text = "" if result is None else _ANSI.sub("", plain_text(result))
+    text = "" if result is None else without_colours(plain_text(result))
     interacts = use.kind == "interact"
     masked = _masked(text, name, tools, interacts=interacts)
     only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)

@@ -301,7 +301,7 @@ class Limits(_Section, frozen=True, kw_only=True):
     task_budget: TaskBudgetLimits = TaskBudgetLimits()
     ping_pong: PingPongLimits = PingPongLimits()
     comment_velocity: CommentVelocityLimits = CommentVelocityLimits()
-    task: TaskLimits = TaskLimits()
+    tasks: TaskLimits = TaskLimits()
     decision: DecisionLimits = DecisionLimits()
     tools: Tools = Tools()
     model: Model = DEFAULT_MODEL

@@ -85,6 +85,7 @@ _VOLATILE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
 )
 """What is masked: patterns, each with words of which one is in every text that it can match, in lower case."""
 
+_COLOURS = re.compile(r"\x1b\[[\d;]{0,20}m")
 _DETAIL = re.compile(
     r"""'[^'\n]{0,200}'|"[^"\n]{0,200}"|`[^`\n]{0,200}`"""
     r"""|(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.~-]*|0x[0-9a-fA-F]+|\d+(?:\.\d+)?|[\w.-]+(?=: (?:command )?not found)"""
@@ -99,6 +100,11 @@ def bounded(text: str) -> str:
         return text
     half = MAX_READ_CHARS // 2
     return f"{text[:half]}\n[{len(text)} characters]\n{text[-half:]}"
+
+
+def without_colours(text: str) -> str:
+    """Return what a terminal would show of a text, without its colours."""
+    return _COLOURS.sub("", text)
 
 
 def mask_result(text: str) -> str:

@@ -149,7 +149,7 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     _spend(state, event.usage)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
     alerts = decide(state, call, _count(state, call, limits), limits)
-    derives = limits.task.derive and not state.tries.sends
+    derives = limits.tasks.derive and not state.tries.sends
     derived = derive(state.tries, event, call, limits) if derives else None
     return Step(alerts, report(state, event, limits, derived))
 

@@ -48,7 +48,7 @@ def decide(state: TaskState, event: TaskEvent, findings: Iterable[TaskFinding], 
         if level is not None and id(loop) not in alerts:
             note_level(loop, finding, level, limits)
             alerts[id(loop)] = _alert(state, loop, finding, level, event=event, limits=limits)
-    quiet = limits.task.rearm_after
+    quiet = limits.tasks.rearm_after
     gone = let_go(state, event, lambda loop: state.steps - loop.last_seq >= quiet, "not seen for a while", limits)
     return [*gone, *alerts.values()]
 
@@ -148,8 +148,8 @@ def _rounded(share: float | None) -> float | None:
 
 
 def _recovered(state: TaskState, loop: Loop, event: TaskEvent, why: str, limits: Limits) -> Alert:
-    name = "task.rearm_after"
-    reached = LimitReached(name=name, value=limits.task.rearm_after, layer=limits.layer(name))
+    name = "tasks.rearm_after"
+    reached = LimitReached(name=name, value=limits.tasks.rearm_after, layer=limits.layer(name))
     return msgspec.structs.replace(
         _about(state, loop, "recovered", event, limits),
         limits=(reached,),

@@ -32,9 +32,9 @@ def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt
     if call.applied and call.kind != "check":
         _note_edit(tries, event, limits)
         return None
-    if call.kind != "check" or not (call.recorded or call.failure) or call.met_outage:
-        return None
     failure = call.failure
+    if call.kind != "check" or not (call.succeeded or failure) or call.met_outage:
+        return None
     if failure is None:
         return _passed(tries, event, call)
     if not tries.edits or failure.denied or failure.unknown_tool:

@@ -25,7 +25,7 @@ MARKED = re.compile(
 """What a text has that is a diff or patch, beside lines that begin with ``+`` or ``-``."""
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_ADDRESSES = re.compile(r"^diff --git [^\n]*://", re.MULTILINE)
+_SLOW = re.compile(r"^(?:diff --git [^\n]*://|Binary files? [^\n]{600})", re.MULTILINE)
 _SPECIAL = ("--- ", "+++ ", "-- ", "-----")  # beginnings of headers and markers that look like lines
 _PREFIX = re.compile(r'"?[abciow12]/')  # that git sets before the two paths
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -60,9 +60,9 @@ def blocks_of(diff: str, path: str = "") -> Iterator[Block]:
 def _parsed(diff: str) -> PatchSet | None:
     """Return what the library makes of a diff; None when it refuses it or passes over some of its lines.
 
-    It takes cubic time over names that are addresses, which therefore do not reach it.
+    Over names that are addresses, or very long, it can take cubic time: those do not reach it.
     """
-    if diff.count("\n") > _PARSED_LINES or _ADDRESSES.search(diff):
+    if diff.count("\n") > _PARSED_LINES or _SLOW.search(diff):
         return None
     try:
         parsed = PatchSet(diff)
@@ -142,7 +142,7 @@ class _Loose:
         for line, following in pairwise(chain(lines, ("",))):
             if self._body and not self._side and self._is_plain(line, following):
                 self._change(line)
-            else:
+            elif line[0] not in "\r\n" or self._side:
                 self._take(line, before_name=following.startswith("+++ "))
             if self._ready:
                 yield from self._ready
@@ -152,10 +152,8 @@ class _Loose:
 
     def _is_plain(self, line: str, following: str) -> bool:
         """Tell whether a line among those of a file is one of them, whatever it looks like."""
-        if line[0] == " ":
-            return True
         if line[0] not in "+-":
-            return False
+            return line[0] in " \r\n"
         if line.startswith(_SPECIAL):
             return max(self._left) > 0 and not (line.startswith("--- ") and following.startswith("+++ "))
         return True

@@ -21,6 +21,7 @@ NEAR_LINES: Final = 3  # as many as git shows around a change: what is closer to
 _MOST_SAME = 16  # times that one line counts on one side of a region: a thousand closing brackets say no more
 _MASK = 2 ** (8 * PRINT_BYTES) - 1
 _NOWHERE = "/dev/null"
+_WHOLE, _MOVED = 2**64 - 1, 2**64 - 2  # stand in the digest where else a number of lines does
 
 
 class Block(NamedTuple):
@@ -156,12 +157,16 @@ class _Gathered:
         """Add a block."""
         if self._named != block[:2] or not self._files:
             self._turn_to(block.source, block.path)
-        removed, added = without_common(_marks(block.removed), _marks(block.added))
+        removed = _marks(block.removed) if block.removed else []
+        added = _marks(block.added) if block.added else []
+        if removed and added:
+            removed, added = without_common(removed, added)
         if block.whole:
-            self._hash(b"=", added)
+            self._hash(_WHOLE, *added)
         elif removed or added:
-            self._hash(b"-", removed)
-            self._hash(b"+", added)
+            self._hash(len(removed), len(added), *removed, *added)
+        else:
+            return
         file = self._file
         if file is None:
             return
@@ -176,7 +181,7 @@ class _Gathered:
 
     def follow(self, change: Change) -> None:
         """Add a change that was made after what is there."""
-        self._hash(b"&", [change.digest])
+        self._hash(change.digest)
         for later in change.files:
             before = next((file for file in self._files.values() if file.path == later.source), None)
             if before is None:
@@ -210,7 +215,7 @@ class _Gathered:
         source, path = plain_path(source), plain_path(path)
         self._told = False
         if source != path:
-            self._hash(b">", [])
+            self._hash(_MOVED)
         self._file = self._keep(_File(digest(source or path), digest(path or source)))
 
     def _keep(self, file: _File) -> _File | None:
@@ -222,13 +227,12 @@ class _Gathered:
         self._count -= sum(map(len, left_out.lists()))
         return None if left_out is kept else kept
 
-    def _hash(self, kind: bytes, marks: list[int]) -> None:
-        """Have the digest cover lines, after the paths of their file."""
+    def _hash(self, *marks: int) -> None:
+        """Have the digest cover something that counts, after the paths of its file."""
         if not self._told:
             self._told = True
-            for path in map(plain_path, self._named):
-                self._hashed.update(pack("<Q", digest(path)))
-        self._hashed.update(kind + pack(f"<{len(marks) + 1}Q", len(marks), *marks))
+            self._hash(*map(digest, map(plain_path, self._named)))
+        self._hashed.update(pack(f"<{len(marks)}Q", *marks))
         self._touched = True
 
     def _amend(self, file: _File, region: Region) -> None:
@@ -248,9 +252,8 @@ class _Gathered:
 
     def _kept(self, marks: list[int]) -> list[int]:
         """Return the prints of lines that are kept, each a few times at most."""
-        prints = [mark & _MASK for mark in marks]
-        if self._thin > 1:
-            prints = [number for number in prints if number % self._thin == 0]
+        thin = self._thin
+        prints = [number for mark in marks if not (number := mark & _MASK) % thin]
         if len(prints) > _MOST_SAME:
             prints = [number for number, times in Counter(prints).items() for _ in range(min(times, _MOST_SAME))]
         return prints

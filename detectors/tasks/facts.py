@@ -14,6 +14,8 @@ Outcome = Literal["failed", "success", "partial", "skipped"]
 Verdict = Literal["approved", "changes_requested", "commented", "merged", "closed"]
 Word = Literal["resume", "reset", "false_alarm", "user_message"]
 
+_MOST = 2**62  # of a sum: beyond it the compact form of the state has no integer
+
 PRINT_BYTES = 4
 """Of the print of one line, word or name."""
 
@@ -37,7 +39,7 @@ class Spent(msgspec.Struct, array_like=True, frozen=True):
         return Spent(
             self.calls + other.calls,
             self.turns + other.turns,
-            self.tokens + other.tokens,
+            min(self.tokens + other.tokens, _MOST),
             self.cost + other.cost,
             self.wall_ms + other.wall_ms,
             self.metered or other.metered,

@@ -54,7 +54,7 @@ def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Ale
     `TaskState()` is the state of a task not seen before. When the state is `empty` afterwards, nothing of it needs to
     be remembered.
     """
-    if state.last_ms and event.at_ms - state.last_ms > limits.task.retention_days * _DAY_MS:
+    if state.last_ms and event.at_ms - state.last_ms > limits.tasks.retention_days * _DAY_MS:
         _forget(state)
     _note(state, event)
     if event.word is not None:

@@ -37,7 +37,7 @@ def observe(state: TaskState, pull: Pull, review: Round, limits: Limits) -> Iter
         what = f"{pull.rounds} rounds of review of {pull.name or 'one pull request'} that asked for changes"
         yield _finding(state, pull, level, pull.rounds, level, getattr(group, level), what, ())
     back = [mark for mark in each(review.findings) if mark in pull.returned]
-    if back:
+    if len(back) >= group.returned_warn:
         what = "a remark that was settled and is made again"
         yield _finding(state, pull, "warn", len(back), "returned_warn", group.returned_warn, what, _texts(review, back))
     again = [mark for mark, rounds in pull.open if rounds > group.unfixed_warn]

@@ -15,7 +15,7 @@ from detectors import limits_from
 from detectors.catalogue import Tools
 from detectors.weights import read_weights
 from schemas.decode import decode
-from schemas.topics import TOOL_CALLS, TOPICS
+from schemas.topics import FIX_ATTEMPTS, TOOL_CALLS, TOPICS
 from streams.cli import COMMANDS, traction
 from streams.config import flag, load
 from streams.importers import neutral
@@ -33,12 +33,15 @@ GENERATED = re.compile(r"<!-- generated: .*?<!-- end of [^>]*-->", re.DOTALL)
 
 RUN = {
     "first-event", "first-event-js", "first-event-kcat", "in-process", "obey", "obey-js", "override", "replay", "start",
+    "tasks",
 }  # fmt: skip
 """Blocks that test_examples.py runs."""
 
 CHECKED = {
-    "backtest-neutral", "flow", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
-    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools", "train",
+    "attempt", "backtest-neutral",
+    "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator", "fixes-shell",
+    "flow", "formula", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
+    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools", "tasks-output", "train",
     "weights",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
@@ -162,7 +165,7 @@ def test_json_is_an_event(blocks: list[Block]) -> None:
     shown = [block for block in blocks if block.language == "json"]
     assert shown
     for block in shown:
-        decode(TOOL_CALLS, block.text.encode())
+        decode(FIX_ATTEMPTS if block.name == "attempt" else TOOL_CALLS, block.text.encode())
 
 
 def test_the_flow_has_every_topic(block: Find) -> None:
