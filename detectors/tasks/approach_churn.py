@@ -16,12 +16,14 @@ from detectors.tasks.history import (
     common_failure,
     diff_similarity,
     failed,
+    in_line,
     mark_of,
     members,
     same_change,
     same_failure,
     same_files,
     shown,
+    since_progress,
     word_similarity,
 )
 from detectors.tasks.state import TaskState
@@ -34,14 +36,14 @@ ABOUT = About(
         "same approaches."
     ),
     source="flapping and convergence",
-    cleared_by="a success, an approach that is new",
+    cleared_by="a success, a partial success, fewer failing checks than ever, an approach that is new",
 )
 
 
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the latest attempt goes back to an approach that was left."""
     group = limits.approach_churn
-    row = _collapsed(failed(state.attempts), group.similarity)
+    row = _collapsed(failed(since_progress(in_line(state.attempts))), group.similarity)
     if not failed([attempt]) or row[-1][1] is not attempt:
         return  # it goes on with the approach of the one before
     labels = [label for label, _ in row]

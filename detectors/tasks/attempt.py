@@ -16,13 +16,15 @@ from detectors.masks import mask_result
 from detectors.tasks.diffs import change_of_diff, change_of_texts, paths_of_diff
 from detectors.tasks.edits import plain_path
 from detectors.tasks.facts import Attempt, Change, Round
-from detectors.tasks.words import DEFAULT_STOPWORDS, prints, tokens
+from detectors.tasks.words import DEFAULT_STOPWORDS, each, prints, tokens
 from schemas.events import FixAttempt, Review, ReviewFinding
 
 MAX_FILES: Final = 32  # of whose paths prints are kept
 MAX_NAMES: Final = 3  # files, checks and remarks that are kept for people, cut short
 _NAME_CHARS = 60
 _ID_CHARS = 64
+_READ_CHARS = 4_000
+_MOST_STEMS = 256  # names of files that are looked for in each check
 
 _SPECIFIC = re.compile(  # names a class of error or its code, rather than only that something failed
     r"\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault)\b|\b(?!HTTP)[A-Z]{1,4}\d{3,5}\b|\berror\[\w+\]"
@@ -85,15 +87,20 @@ def note_files(attempt: Attempt, paths: Iterable[str], limits: Limits) -> None:
 
 
 def note_failing(attempt: Attempt, failing: Sequence[str], paths: Iterable[str], limits: Limits) -> None:
-    """Give an attempt the names of the checks that fail after it, and note which of them its files are about."""
-    checks = dict.fromkeys(mask_result(name) for name in failing)
+    """Give an attempt the names of the checks that fail after it, and note which of them its files are about.
+
+    A change of very many files is about every check.
+    """
+    checks = {check: prints([check]) for check in dict.fromkeys(map(mask_result, failing))}
     if not checks:
         return
     attempt.failing = prints(checks)
     attempt.failing_names = _names(checks, limits)
     attempt.failing_count = len(checks)
     stems = {stem for path in paths if (stem := _stem(path))}
-    attempt.concerned = prints(check for check in checks if any(stem in check.lower() for stem in stems))
+    kept = set(each(attempt.failing))
+    about = (name for name, mark in checks.items() if mark in kept and any(map(name.lower().__contains__, stems)))
+    attempt.concerned = attempt.failing if len(stems) > _MOST_STEMS else prints(about)
 
 
 def note_failure(attempt: Attempt, failure: Failure, message: str, limits: Limits) -> None:
@@ -101,12 +108,12 @@ def note_failure(attempt: Attempt, failure: Failure, message: str, limits: Limit
     attempt.error = failure.kind or 0
     attempt.error_text = excerpt(failure.template, limits.decision.excerpt_chars)
     attempt.transient = failure.transient
-    attempt.specific = _SPECIFIC.search(message[:4_000]) is not None
+    attempt.specific = _SPECIFIC.search(message[:_READ_CHARS]) is not None
     if attempt.failing_count is None:
         attempt.failing_count = failure.failing
-    if found := _MISSING.search(message[:4_000]):
+    if found := _MISSING.search(message[:_READ_CHARS]):
         attempt.missing = excerpt(found.group(1) or found.group(2) or UNNAMED, _NAME_CHARS)
-    elif _MISSING_CLASS.search(message[:4_000]):
+    elif _MISSING_CLASS.search(message[:_READ_CHARS]):
         attempt.missing = UNNAMED
 
 
@@ -144,8 +151,11 @@ def _stem(path: str) -> str:
 
 
 def _remark(finding: ReviewFinding) -> str:
-    """Return what makes a remark the same one: its own id, else where it is and how it is worded."""
+    """Return what makes a remark the same one: its own id, else where it is and its wording but for case and blanks.
+
+    Numbers and short words count: three unused imports are three remarks.
+    """
     if finding.id is not None:
         return f"id\0{finding.id}"
-    words = sorted(tokens(mask_result(finding.text)))
-    return f"{plain_path(finding.path or '')}\0{' '.join(words) or finding.text[:4_000].strip()}"
+    wording = " ".join(mask_result(finding.text[:_READ_CHARS]).lower().split())
+    return f"{plain_path(finding.path or '')}\0{wording}"

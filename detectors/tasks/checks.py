@@ -14,14 +14,14 @@ _NAMES = re.compile(
     | ^test\ (?P<cargo>\S{1,200})\ \.\.\.\ FAILED
     | ^(?:FAIL|ERROR):\ (?P<unittest>\w{1,100}\ \([\w.]{1,200}\))
     | ^\s{0,8}\u25cf\ (?P<jest>[^\n]{1,200}?)\s*$
-    | ^\s{0,40}(?:\u2717|\u2716|\u00d7|\u2715)\ (?P<mocha>[^\n]{1,200}?)(?:\ \(?\d+\ ?m?s\)?)?\s*$
+    | ^\s{0,40}(?:\u2717|\u2716|\u00d7|\u2715)\ (?!\d+\ problem)(?P<mocha>[^\n]{1,200}?)(?:\ \(?\d+\ ?m?s\)?)?\s*$
     | ^[ ]{4,40}\d{1,4}\)\ (?P<listed>[^\n]{1,200}?)\s*$
     | ^not\ ok\ \d+\ -?\s?(?P<tap>[^\n#]{1,200}?)\s*(?:\#|$)
     | ^rspec\ \S{1,200}\ \#\ (?P<rspec>[^\n]{1,200}?)\s*$
     | ^\[\s{0,4}FAILED\s{0,4}\]\ (?P<gtest>(?!\d+\ test)[\w./]{1,200})
     | ^\[ERROR\]\ {1,8}(?P<maven>\w[\w.$]{1,200}):\d+
     | ^(?P<linter>[\w./\\-]{1,200}:\d+(?::\d+)?:\ (?:error|[A-Z]{1,4}\d{3,4})\b[^\n]{0,100})
-    | ^(?P<ruff>[A-Z]{1,4}\d{3,4}\ [^\n]{1,100})
+    | ^(?P<ruff>[A-Z]{1,4}\d{3,4}\ (?:\[\*\]\ )?[A-Z`][^\n]{1,100})
     | ^\ {1,4}\d+:\d+\ {1,4}error\ {1,4}(?P<eslint>[^\n]{1,200}?)\s*$
     | ^(?P<tsc>[\w./\\-]{1,200}(?:\(\d+,\d+\):|:\d+:\d+\ -)\ error\ TS\d+)
     """
@@ -39,4 +39,4 @@ def failing_checks(result: str) -> tuple[str, ...]:
     if text[:1] in {"{", "["}:
         text = text.replace("\\n", "\n")
     found = (match[match.lastgroup] for match in _NAMES.finditer(text) if match.lastgroup)
-    return tuple(dict.fromkeys(_PLACE.sub("", name) for name in found))[:MAX_CHECKS]
+    return tuple(dict.fromkeys(filter(None, (_PLACE.sub("", name).strip() for name in found))))[:MAX_CHECKS]

@@ -20,6 +20,7 @@ from detectors.tasks.history import (
     common_failure,
     diff_similarity,
     failed,
+    in_line,
     mark_of,
     members,
     other_failure,
@@ -69,7 +70,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     """Yield that the latest attempt failed and is like earlier ones."""
     if not failed([attempt]):
         return
-    verdict = _resembles(state.attempts[:-1], attempt, state.failed, limits)
+    verdict = _resembles(in_line(state.attempts)[:-1], attempt, state.failed, limits)
     group = limits.circular_fix
     level = level_of(verdict.total, group.warn, group.terminate)
     if level is None or not verdict.circular:

@@ -30,7 +30,7 @@ def observe(state: TaskState, pull: Pull, review: Round, limits: Limits) -> Iter
         detector=NAME,
         level="warn",
         fingerprint=digest(NAME, state.task_id, pull.pull_request),
-        members=(member(pull.pull_request),),
+        members=(pull.commented,),
         count=pull.comments,
         limit=f"{NAME}.warn",
         value=group.warn,
@@ -41,8 +41,3 @@ def observe(state: TaskState, pull: Pull, review: Round, limits: Limits) -> Iter
         advice="Ask a person to look at the pull request before another round.",
         event_ids=(review.event_id,),
     )
-
-
-def member(pull_request: int) -> int:
-    """Return what the loop of a pull request's comments is made of: another one than that of its rounds."""
-    return digest(NAME, pull_request)

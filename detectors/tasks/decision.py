@@ -2,7 +2,8 @@
 
 Several detectors see one loop: it is one when its fingerprint is, or when more than half of its attempts are. What is
 weak waits for another detector that sees the same. A loop is broken after a quiet stretch of attempts and reviews, or
-at once when the task succeeds.
+at once when the task succeeds; what is said of a pull request holds as long as that is under review, however many
+attempts lie between two rounds.
 """
 
 from collections.abc import Callable, Iterable
@@ -48,8 +49,7 @@ def decide(state: TaskState, event: TaskEvent, findings: Iterable[TaskFinding], 
         if level is not None and id(loop) not in alerts:
             note_level(loop, finding, level, limits)
             alerts[id(loop)] = _alert(state, loop, finding, level, event=event, limits=limits)
-    quiet = limits.tasks.rearm_after
-    gone = let_go(state, event, lambda loop: state.steps - loop.last_seq >= quiet, "not seen for a while", limits)
+    gone = let_go(state, event, lambda loop: _is_quiet(state, loop, limits), "not seen for a while", limits)
     return [*gone, *alerts.values()]
 
 
@@ -69,6 +69,11 @@ def dismiss(state: TaskState, answered: str) -> None:
     for loop in state.loops:
         if wanted in loop.alerts:
             loop.level = DISMISSED
+
+
+def _is_quiet(state: TaskState, loop: Loop, limits: Limits) -> bool:
+    reviewed = any(not pull.marks.isdisjoint(loop.members) for pull in state.pulls)
+    return not reviewed and state.steps - loop.last_seq >= limits.tasks.rearm_after
 
 
 def _loop(state: TaskState, finding: TaskFinding, event: TaskEvent) -> Loop:
@@ -162,7 +167,7 @@ def _about(state: TaskState, loop: Loop, level: Level, event: TaskEvent, limits:
     """Return what every alert of a task's loop says."""
     loop_id = f"{loop.fingerprint:016x}"
     return Alert(
-        alert_id=alert_id("task", state.task_id, loop_id, level, event.event_id),
+        alert_id=alert_id("task", state.task_id, event.session_id, loop_id, level, event.event_id),
         level=level,
         scope="task",
         mode=limits.mode,

@@ -32,7 +32,7 @@ ABOUT = About(
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the latest attempt takes back the change before it, and how often these lines went to and fro."""
     group = limits.diff_reversal
-    found = _reversals(state.attempts, group.share)
+    found = _reversals([seen for seen in state.attempts if _took_effect(seen)], group.share)
     if not found or found[-1][1] is not attempt:
         return
     latest = found[-1][2]
@@ -77,6 +77,11 @@ def _reversals(attempts: Sequence[Attempt], share: float) -> list[tuple[Attempt,
             if taken.share >= share:
                 found.append((before, attempt, taken))
     return found
+
+
+def _took_effect(attempt: Attempt) -> bool:
+    """Tell whether an attempt was made and judged: neither given up untried nor stopped by an outage."""
+    return attempt.outcome != "skipped" and not (attempt.outcome == "failed" and attempt.transient)
 
 
 def _meet(one: Attempt, other: Attempt) -> bool:

@@ -7,7 +7,7 @@ off in the middle, or in forms of their own: of these is read what can be, in on
 import re
 from collections.abc import Iterable, Iterator
 from io import StringIO
-from itertools import chain, pairwise
+from itertools import chain, islice, tee
 from typing import Final
 
 from unidiff.errors import UnidiffParseError
@@ -114,6 +114,12 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
     return bytes([int(code, 8) & 0xFF]) if len(code) > 1 else _ESCAPED.get(code, code)
 
 
+def _ahead(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each line with the two that follow it."""
+    one, two, three = tee(lines, 3)
+    return zip(one, chain(islice(two, 1, None), ("",)), chain(islice(three, 2, None), ("", "")), strict=False)
+
+
 class _Loose:
     """Reads a diff line by line, for what its lines look like rather than for what its headers promise."""
 
@@ -139,48 +145,48 @@ class _Loose:
 
     def read(self, lines: Iterable[str]) -> Iterator[Block]:
         """Yield the blocks."""
-        for line, following in pairwise(chain(lines, ("",))):
-            if self._body and not self._side and self._is_plain(line, following):
+        for line, second, third in _ahead(lines):
+            names = second.startswith("+++ ") and line.startswith("--- ")
+            cut_off = names and third.startswith("@@") and self._left != (1, 1)  # these two, and the hunk is complete
+            if self._body and not self._side and self._is_plain(line, cut_off=cut_off):
                 self._change(line)
             elif line[0] not in "\r\n" or self._side:
-                self._take(line, before_name=following.startswith("+++ "))
+                self._take(line, names=names)
             if self._ready:
                 yield from self._ready
                 self._ready.clear()
         self._end_file()
         yield from self._ready
 
-    def _is_plain(self, line: str, following: str) -> bool:
+    def _is_plain(self, line: str, *, cut_off: bool) -> bool:
         """Tell whether a line among those of a file is one of them, whatever it looks like."""
         if line[0] not in "+-":
             return line[0] in " \r\n"
-        if line.startswith(_SPECIAL):
-            return max(self._left) > 0 and not (line.startswith("--- ") and following.startswith("+++ "))
-        return True
+        return not line.startswith(_SPECIAL) or (max(self._left) > 0 and not cut_off)
 
-    def _take(self, line: str, *, before_name: bool) -> None:
+    def _take(self, line: str, *, names: bool) -> None:
         """Take a line that may be a header or a marker."""
         if self._side:
             self._replacement(line)
-        elif self._names_file(line, before_name=before_name) or self._marks_hunk(line):
+        elif self._names_file(line, names=names) or self._marks_hunk(line):
             pass
         elif self._body:
             self._change(line)
         else:
             self._note_hint(line)
 
-    def _names_file(self, line: str, *, before_name: bool) -> bool:
+    def _names_file(self, line: str, *, names: bool) -> bool:
         """Take a line that says which file the next ones are of, and return whether it is one."""
         if line.startswith("diff --git "):
             self._end_file()
             found = _GIT.match(line) or _HALVES.match(line)
             self._name(*(found.groups() if found else ("", "")))
             self._head, self._body = True, False
-        elif line.startswith("--- ") and (before_name or not self._body):
+        elif names or (line.startswith("--- ") and not self._body):
             if not self._head:
                 self._end_file()
             self._name(line[4:], self._names[1] if self._head else "")
-            self._head, self._body = True, not before_name
+            self._head, self._body = True, not names
         elif line.startswith("+++ ") and (self._head or not self._body):
             if not self._head:
                 self._end_file()

@@ -10,10 +10,8 @@ from typing import Any, Final
 from detectors.canonical import opened
 from detectors.target import Arguments
 from detectors.tasks.diff_text import MARKED, blocks_of
-from detectors.tasks.edits import Block, gather, join, plain_path
+from detectors.tasks.edits import Block, gather, plain_path
 from detectors.tasks.facts import Change
-
-__all__ = ["change_of_call", "change_of_diff", "change_of_texts", "join", "paths_of_diff"]
 
 MAX_PATHS: Final = 10_000  # of one diff: as many as an attempt may list
 _READ_EDITS = 1_000  # of a call that makes several
@@ -42,9 +40,10 @@ _ARGUMENTS: Final = Arguments(
         "source", "data", "body",
     ),
     places=(
-        "insert_line", "start_line", "line_start", "line_number", "line", "from_line", "start", "position", "cell_id",
+        "start_line", "line_start", "line_number", "line", "from_line", "start", "position", "cell_id",
         "cell_number", "cell_index",
     ),
+    inserts=("insert_line", "insert_at", "after_line"),
     appends=("append", "mode"),
 )  # fmt: skip
 
@@ -108,21 +107,27 @@ def _of_texts(arguments: dict[str, Any], path: str) -> Iterator[Block]:
     old, new, content, patch = (
         _text(_ARGUMENTS.first(role, arguments)) for role in ("olds", "news", "contents", "patches")
     )
-    place = _ARGUMENTS.first("places", arguments)
-    start = place if isinstance(place, int) and 0 < place <= _MAX_LINE else 0
+    after, at, mode = (_ARGUMENTS.first(role, arguments) for role in ("inserts", "places", "appends"))
+    part = after is not None or at is not None or mode in _APPENDS
     if old is not None:
         yield Block(path, path, removed=_lines(old), added=_lines(new))
     elif patch is not None and MARKED.search(patch):
         yield from blocks_of(patch, path)
-    elif content is not None and place is None and _ARGUMENTS.first("appends", arguments) not in _APPENDS:
+    elif content is not None and not part:
         yield Block(path, path, added=_lines(content), whole=True)
     elif content is not None or new is not None:
+        start = _line(at) if after is None else _line(after, 1)
         yield Block(path, path, start, start, added=_lines(new if content is None else content))
     else:
         for value in arguments.values():
             for text in value if isinstance(value, list) else (value,):
                 if isinstance(text, str) and "\n" in text and MARKED.search(text):
                     yield from blocks_of(text, path)
+
+
+def _line(value: Any, more: int = 0) -> int:
+    """Return the number of a line, or of one behind it; 0 for what is none."""
+    return value + more if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_LINE else 0
 
 
 def _text(value: Any) -> str | None:

@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from struct import iter_unpack, pack
+from struct import pack
 from typing import Final, NamedTuple
 
 from detectors.canonical import digest
 from detectors.tasks.facts import PRINT_BYTES, Change, FileChange, Region
+from detectors.tasks.lines import marks_of, minus, near, numbers, packed, without_common
 
 MAX_LINES: Final = 256  # prints of lines in one change, over all its files
 MAX_FILES: Final = 16  # of one change
 MAX_REGIONS: Final = 64  # of one change, over all its files
-NEAR_LINES: Final = 3  # as many as git shows around a change: what is closer to another one is one with it there
 _MOST_SAME = 16  # times that one line counts on one side of a region: a thousand closing brackets say no more
 _MASK = 2 ** (8 * PRINT_BYTES) - 1
 _NOWHERE = "/dev/null"
@@ -47,24 +47,6 @@ def plain_path(path: str) -> str:
     while path[:2] == "./":
         path = path[2:].lstrip("/")
     return "" if path == _NOWHERE else path
-
-
-def numbers(prints: bytes, thin: int = 1) -> list[int]:
-    """Return the prints of a row as numbers, those that are divisible by ``thin``."""
-    return [number for (number,) in iter_unpack("<I", prints) if number % thin == 0]
-
-
-def packed(found: Iterable[int]) -> bytes:
-    """Return a row of prints, of numbers, in rising order."""
-    rising = sorted(found)
-    return pack(f"<{len(rising)}I", *rising)
-
-
-def near(start: int, count: int, other_start: int, other_count: int) -> bool:
-    """Tell whether two ranges of lines of one file are the same place; one that starts at 0 may be anywhere."""
-    if not start or not other_start:
-        return True
-    return max(start, other_start) - min(start + count, other_start + other_count) <= NEAR_LINES
 
 
 def gather(blocks: Iterable[Block]) -> Change:
@@ -127,6 +109,16 @@ class _File:
         if self.content is not None:
             yield self.content
 
+    def gather_placeless(self) -> None:
+        """Make one region of those that may be anywhere."""
+        placeless = [region for region in self.regions if not (region.old and region.new)]
+        if len(placeless) > 1:
+            removed, added = (
+                [line for each in placeless for line in getattr(each, side)] for side in ("removed", "added")
+            )
+            self.regions = [region for region in self.regions if region.old and region.new]
+            self.regions.append(_Lines(0, 0, 0, 0, removed, added))
+
     def change(self) -> FileChange:
         """Return it in the form that is remembered."""
         return FileChange(
@@ -157,8 +149,8 @@ class _Gathered:
         """Add a block."""
         if self._named != block[:2] or not self._files:
             self._turn_to(block.source, block.path)
-        removed = _marks(block.removed) if block.removed else []
-        added = _marks(block.added) if block.added else []
+        removed = marks_of(block.removed) if block.removed else []
+        added = marks_of(block.added) if block.added else []
         if removed and added:
             removed, added = without_common(removed, added)
         if block.whole:
@@ -175,7 +167,8 @@ class _Gathered:
             self._count -= sum(map(len, file.lists()))
             file.regions, file.content = [], added
         elif removed or added:
-            file.regions.append(_Lines(block.old, len(block.removed), block.new, len(block.added), removed, added))
+            old_count, new_count = (len(block.removed), len(block.added)) if block.old and block.new else (0, 0)
+            file.regions.append(_Lines(block.old, old_count, block.new, new_count, removed, added))
         self._count += len(removed) + len(added)
         self._shrink()
 
@@ -203,6 +196,8 @@ class _Gathered:
         if not self._touched:
             return Change()
         files = self._files.values()
+        for file in files:
+            file.gather_placeless()
         while sum(len(file.regions) for file in files) > MAX_REGIONS:
             for file in files:
                 file.regions = [_merged(file.regions[at : at + 2]) for at in range(0, len(file.regions), 2)]
@@ -253,7 +248,7 @@ class _Gathered:
     def _kept(self, marks: list[int]) -> list[int]:
         """Return the prints of lines that are kept, each a few times at most."""
         thin = self._thin
-        prints = [number for mark in marks if not (number := mark & _MASK) % thin]
+        prints = [number for mark in marks if (number := mark & _MASK) and not number % thin]  # 0 would never thin out
         if len(prints) > _MOST_SAME:
             prints = [number for number, times in Counter(prints).items() for _ in range(min(times, _MOST_SAME))]
         return prints
@@ -272,37 +267,8 @@ class _Gathered:
         self._count = sum(len(lines) for file in self._files.values() for lines in file.lists())
 
 
-def _marks(lines: Sequence[str]) -> list[int]:
-    """Return the digests of the lines that are not blank, whatever white space is in them."""
-    return [_mark(text) for text in ("".join(line.split()) for line in lines) if text]
-
-
-def _mark(text: str) -> int:
-    """Return the digest of one line; that of `canonical.digest` takes thrice as long, and a diff has many."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
-
-def without_common(removed: list[int], added: list[int]) -> tuple[list[int], list[int]]:
-    """Return both without what is in both, as often as it is."""
-    if set(removed).isdisjoint(added):
-        return removed, added
-    return minus(removed, added), minus(added, removed)
-
-
-def minus(found: Iterable[int], others: Iterable[int]) -> list[int]:
-    """Return what is found less the others, as often as they are there."""
-    left = Counter(others)
-    kept = []
-    for number in found:
-        if left[number] > 0:
-            left[number] -= 1
-        else:
-            kept.append(number)
-    return kept
-
-
 def _merged(regions: list[_Lines]) -> _Lines:
-    """Return one or two neighbours as one; where one may be anywhere, both may."""
+    """Return one or two neighbours as one."""
     first, last = regions[0], regions[-1]
     if first is last:
         return first
@@ -312,7 +278,5 @@ def _merged(regions: list[_Lines]) -> _Lines:
 
 
 def _joined(start: int, count: int, other_start: int, other_count: int) -> tuple[int, int]:
-    if not start or not other_start:
-        return 0, 0
     first = min(start, other_start)
     return first, max(start + count, other_start + other_count) - first

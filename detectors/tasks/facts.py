@@ -63,7 +63,7 @@ class Region(msgspec.Struct, array_like=True, frozen=True):
     """Lines of one file that a change touches.
 
     They are the lines ``old_start`` to ``old_start + old_count - 1`` before the change and ``new_start`` to
-    ``new_start + new_count - 1`` after it, from 1; a start of 0: not known. ``removed`` and ``added`` are the prints of
+    ``new_start + new_count - 1`` after it, from 1; starts of 0: not known. ``removed`` and ``added`` are the prints of
     the lines that are not blank, in rising order.
     """
 

@@ -4,6 +4,7 @@ After an attempt some check fails that had failed before and did not fail after 
 this one had broken is fixed: the task goes round between two states, or a few. The first return is a warn, the second
 full round a terminate. Without names of checks, kinds of error count in their place; without these, files that are
 touched in turn, each time half and as weak evidence. What was read from tool calls is weak too, and goes by names only.
+Where no change concerns what comes back, that is the matter of `flaky_tests`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +14,21 @@ from detectors.canonical import digest
 from detectors.limits import Limits
 from detectors.tasks.facts import Attempt
 from detectors.tasks.findings import TaskFinding
-from detectors.tasks.history import diff_similarity, failed, mark_of, members, shown, word_similarity
+from detectors.tasks.flaky_tests import is_flaky
+from detectors.tasks.history import (
+    checks_of,
+    diff_similarity,
+    failed,
+    in_line,
+    mark_of,
+    members,
+    shown,
+    since_progress,
+    word_similarity,
+)
+from detectors.tasks.lines import numbers
 from detectors.tasks.state import TaskState
 from detectors.tasks.strategy import suggest
-from detectors.tasks.words import each
 
 NAME = "fix_break"
 ABOUT = About(
@@ -36,7 +48,9 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     group = limits.fix_break
     if not failed([attempt]):
         return
-    attempts = [seen for seen in failed(state.attempts) if seen.check == attempt.check]
+    attempts = failed(since_progress([seen for seen in in_line(state.attempts) if seen.check == attempt.check]))
+    if is_flaky(attempts):
+        return
     count, length, period = _returns(attempts)
     if count < group.warn:
         return
@@ -90,24 +104,25 @@ def _swing(attempts: Sequence[Attempt]) -> tuple[float, int]:
     *earlier, before, latest = attempts
     kinds = ((_checks, 1.0),) if latest.derived else ((_checks, 1.0), (_errors, 1.0), (_files, _HALF))
     for of, weight in kinds:
-        if not (of(latest) or of(before)):
+        now, then, last, *others = of((latest, before, *reversed(earlier)))
+        if not (now or then):
             continue
-        broken = of(before) - of(latest) - of(earlier[-1])
-        back = [distance for distance, seen in enumerate(reversed(earlier), 2) if (of(seen) & of(latest)) - of(before)]
+        broken = then - now - last
+        back = [distance for distance, seen in enumerate((last, *others), 2) if (seen & now) - then]
         return (weight, back[0]) if broken and back else (0.0, 1)
     return 0.0, 1
 
 
-def _checks(attempt: Attempt) -> set[bytes | int]:
-    return set(each(attempt.failing))
+def _checks(attempts: Sequence[Attempt]) -> list[set[int]]:
+    return checks_of(*attempts)
 
 
-def _errors(attempt: Attempt) -> set[bytes | int]:
-    return {attempt.error} if attempt.specific else set()
+def _errors(attempts: Sequence[Attempt]) -> list[set[int]]:
+    return [{attempt.error} if attempt.specific else set() for attempt in attempts]
 
 
-def _files(attempt: Attempt) -> set[bytes | int]:
-    return set(each(attempt.files))
+def _files(attempts: Sequence[Attempt]) -> list[set[int]]:
+    return [set(numbers(attempt.files)) for attempt in attempts]
 
 
 def _broken(involved: Sequence[Attempt]) -> str:

@@ -13,7 +13,7 @@ from detectors.canonical import digest
 from detectors.limits import Limits
 from detectors.tasks.facts import Attempt
 from detectors.tasks.findings import TaskFinding
-from detectors.tasks.history import diff_similarity, failed, mark_of, members, shown, word_similarity
+from detectors.tasks.history import diff_similarity, failed, in_line, mark_of, members, shown, word_similarity
 from detectors.tasks.state import TaskState
 from detectors.tasks.words import each
 
@@ -35,10 +35,9 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     group = limits.flaky_tests
     if not failed([attempt]) or not attempt.failing:
         return
-    attempts = [seen for seen in failed(state.attempts) if seen.check == attempt.check and seen.failing]
+    attempts = [seen for seen in failed(in_line(state.attempts)) if seen.check == attempt.check and seen.failing]
     rounds = [at for at in range(2, len(attempts)) if _came_back(attempts, at)]
-    checks = {mark for seen in attempts for mark in each(seen.failing)}
-    if len(rounds) < group.warn or attempts[rounds[-1]] is not attempt or len(checks) < _MIN_CHECKS:
+    if len(rounds) < group.warn or not is_flaky(attempts):
         return
     involved = tuple(attempts[rounds[0] - 2 :])
     names = dict.fromkeys(name for seen in involved for name in seen.failing_names)
@@ -61,6 +60,13 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         strategy="analyze_root_cause",
         advice="Run the failing check several times without any change; if it passes now and then, it is flaky.",
     )
+
+
+def is_flaky(attempts: Sequence[Attempt]) -> bool:
+    """Tell whether what fails after the latest of these attempts, all failed, comes back by itself."""
+    known = [seen for seen in attempts if seen.failing]
+    checks = {mark for seen in known for mark in each(seen.failing)}
+    return len(checks) >= _MIN_CHECKS and known[-1] is attempts[-1] and _came_back(known, len(known) - 1)
 
 
 def _came_back(attempts: Sequence[Attempt], at: int) -> bool:

@@ -4,13 +4,15 @@ Where one of two attempts does not say something, they do not agree in it.
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 
 from detectors.canonical import digest
 from detectors.facts import Mark
 from detectors.failure import Failure
 from detectors.tasks.facts import Attempt
+from detectors.tasks.lines import numbers
 from detectors.tasks.reversal import agreement
-from detectors.tasks.words import each, overlap
+from detectors.tasks.words import MAX_PRINTS, each, overlap
 
 SAME_CHANGE = 0.9
 """Share of changed lines in common from which two changes are trivially different."""
@@ -25,7 +27,9 @@ def identity(attempt: Attempt) -> int:
     """Return what an attempt is known by: what it changes, else its words, else its files and its failure."""
     if attempt.change.digest or attempt.wording:
         return attempt.change.digest or attempt.wording
-    return digest("attempt", attempt.files, attempt.error, attempt.failing, attempt.state) if attempt.files else 0
+    if not (attempt.files or attempt.failing or attempt.error):
+        return 0
+    return digest("attempt", attempt.files, attempt.error, attempt.failing, attempt.state)
 
 
 def members(attempts: Iterable[Attempt]) -> tuple[int, ...]:
@@ -58,15 +62,43 @@ def same_files(one: Attempt, other: Attempt) -> bool:
 def same_failure(one: Attempt, other: Attempt) -> bool:
     """Tell whether two attempts fail alike: the same checks where these have names, else the same kind of error."""
     if one.failing or other.failing:
-        return one.failing == other.failing
+        return one.failing == other.failing and one.failing_count == other.failing_count
     return one.error != 0 and one.error == other.error and one.check == other.check
 
 
 def other_failure(one: Attempt, other: Attempt) -> bool:
     """Tell whether two attempts are known to fail in different ways."""
     if one.failing and other.failing:
-        return not set(each(one.failing)) & set(each(other.failing))
+        first, second = checks_of(one, other)
+        return first.isdisjoint(second)
     return one.specific and other.specific and one.error != other.error
+
+
+def checks_of(*attempts: Attempt) -> list[set[int]]:
+    """Return the prints of the checks that fail after each attempt, as far as they are known of all.
+
+    Of very many only the lowest prints are kept: beyond the highest of those nobody knows what fails.
+    """
+    rows = [numbers(attempt.failing) for attempt in attempts]
+    known = min((row[-1] for row in rows if len(row) >= MAX_PRINTS), default=inf)
+    return [{number for number in row if number <= known} for row in rows]
+
+
+def in_line(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts that are in one line with the latest: those of its session, and what the session could know.
+
+    A session that came to the task again works beside those that came in between when they touch none of its files:
+    what one of them mends and the other breaks is not one thing going to and fro.
+    """
+    if not attempts:
+        return []
+    session = attempts[-1].session
+    first = next(at for at, seen in enumerate(attempts) if seen.session == session)
+    own = {mark for seen in attempts if seen.session == session for mark in each(seen.files)}
+    aside = {seen.session for seen in attempts[first:] if own and seen.files and own.isdisjoint(each(seen.files))} - {
+        seen.session for seen in attempts[first:] if not seen.files or not own.isdisjoint(each(seen.files))
+    }
+    return [seen for at, seen in enumerate(attempts) if at < first or seen.session not in aside]
 
 
 def failed(attempts: Iterable[Attempt]) -> list[Attempt]:
@@ -78,7 +110,7 @@ def since_progress(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return the attempts from the last one on that got further than any before it.
 
     That is one whose outcome is partial, or after which fewer checks fail than after any before: where these have names
-    only such as failed before.
+    only such as failed before. What an outage stopped, or was given up untried, got nowhere.
     """
     for at in range(len(attempts) - 1, 0, -1):
         if attempts[at].outcome == "partial" or _got_further(attempts[:at], attempts[at]):
@@ -87,12 +119,13 @@ def since_progress(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _got_further(before: Sequence[Attempt], attempt: Attempt) -> bool:
-    counted = [seen for seen in before if seen.failing_count is not None and seen.check == attempt.check]
-    if attempt.failing_count is None or not counted:
+    counted = [seen for seen in failed(before) if seen.failing_count is not None and seen.check == attempt.check]
+    if attempt.failing_count is None or not counted or not failed([attempt]):
         return False
     if attempt.failing_count >= min(seen.failing_count or 0 for seen in counted):
         return False
-    return not counted[-1].failing or set(each(attempt.failing)) < set(each(counted[-1].failing))
+    now, then = checks_of(attempt, counted[-1])
+    return not counted[-1].failing or now <= then
 
 
 def mark_of(attempt: Attempt) -> Mark:

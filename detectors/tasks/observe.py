@@ -5,8 +5,10 @@ As pure as `detectors.session.observe`, from whose `step` the events come.
 
 from collections.abc import Iterator
 from itertools import chain
+from math import inf
 
 from detectors.limits import Limits
+from detectors.state import Loop
 from detectors.tasks import (
     approach_churn,
     circular_fix,
@@ -42,8 +44,12 @@ OF_ATTEMPTS = (
 OF_REVIEWS = (ping_pong, comment_velocity)
 """Those that look at reviews."""
 
+ENDS = frozenset({"merged", "closed"})
+"""What ends a pull request."""
+
 TASK_DETECTORS = (*OF_ATTEMPTS, *OF_REVIEWS, task_budget)
 
+_NAMES_OF_ATTEMPTS = frozenset(detector.NAME for detector in OF_ATTEMPTS)
 _MAX_EVENTS = 12
 _DAY_MS = 86_400_000
 
@@ -70,13 +76,15 @@ def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Ale
 
 
 def _look(state: TaskState, event: TaskEvent, limits: Limits) -> Iterator[TaskFinding]:
-    """Take an event in and let each detector look at it."""
+    """Take an event in and let each detector look at it; at what ends the task, nobody needs to."""
     attempt, review = event.attempt, event.review
-    if attempt is not None and _take_attempt(state, attempt):
+    if attempt is not None and _take_attempt(state, attempt) and attempt.outcome != "success":
         yield from chain.from_iterable(detector.observe(state, attempt, limits) for detector in OF_ATTEMPTS)
     if review is not None and (pull := _take_review(state, review)) is not None:
         yield from chain.from_iterable(detector.observe(state, pull, review, limits) for detector in OF_REVIEWS)
-    yield from task_budget.observe(state, event.event_id, limits)
+    solved = attempt is not None and attempt.outcome == "success" and not attempt.derived
+    if not solved and (review is None or review.verdict not in ENDS):
+        yield from task_budget.observe(state, event.event_id, limits)
 
 
 def _note(state: TaskState, event: TaskEvent) -> None:
@@ -95,7 +103,7 @@ def _obey(state: TaskState, event: TaskEvent) -> None:
         dismiss(state, event.answers)
         return
     if event.word == "user_message":
-        _drop_derived(state, session_digest(event.session_id))
+        _drop_derived(state, session_digest(event.session_id), event.at_ms)
         return
     state.forget_attempts()
     state.pulls.clear()
@@ -134,16 +142,19 @@ def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
     return True
 
 
-def _drop_derived(state: TaskState, session: int) -> None:
-    """Drop the attempts that were read from a session's tool calls; with the last attempt goes what was made of it."""
-    kept = [seen for seen in state.attempts if not (seen.derived and seen.session == session)]
+def _drop_derived(state: TaskState, session: int, before_ms: float = inf) -> None:
+    """Drop the attempts that were read from a session's tool calls; with the last attempt goes what was made of it.
+
+    A user's message comes on another topic than the calls: what they tried after it stays.
+    """
+    kept = [seen for seen in state.attempts if not seen.derived or seen.session != session or seen.at_ms >= before_ms]
     if len(kept) == len(state.attempts):
         return
     state.tried -= len(state.attempts) - len(kept)
     state.attempts = kept
     state.failed_derived = _failed_derived(kept)
-    if not kept and not state.pulls:
-        state.loops.clear()
+    if not kept:
+        state.loops = [loop for loop in state.loops if loop.detector not in _NAMES_OF_ATTEMPTS]
 
 
 def _failed_derived(attempts: list[Attempt]) -> int:
@@ -167,18 +178,23 @@ def _succeeded(state: TaskState, event: TaskEvent, attempt: Attempt, limits: Lim
         state.forget_attempts()
         if not state.pulls:
             state.spent, state.first_ms = Spent(), 0
-    reviewed = {pull.pull_request for pull in state.pulls}
-    alerts = let_go(state, event, lambda loop: not reviewed & set(loop.members), "the task succeeded", limits)
-    if not state.pulls:
-        state.loops.clear()  # what a person said of one is said of what is over
+    alerts = let_go(state, event, lambda loop: _is_over(state, loop), "the task succeeded", limits)
+    state.loops = [loop for loop in state.loops if not _is_over(state, loop)]  # what a person said of one is over too
     return alerts
+
+
+def _is_over(state: TaskState, loop: Loop) -> bool:
+    """Tell whether a loop is over with the attempts, as that of a spent budget or of a review that goes on is not."""
+    if loop.detector == task_budget.NAME:
+        return state.spent == Spent()
+    return loop.detector in _NAMES_OF_ATTEMPTS or not state.pulls
 
 
 def _take_review(state: TaskState, review: Round) -> Pull | None:
     """Take a round of review in; None when it ends the pull request, or nothing is left to look at."""
     state.steps += 1
     pull = state.pull(review.pull_request)
-    if review.verdict in {"merged", "closed"}:
+    if review.verdict in ENDS:
         return None
     if pull is None:
         pull = Pull(review.pull_request, review.name, since_ms=review.at_ms, spent=state.spent)
@@ -207,15 +223,15 @@ def _compare(pull: Pull, review: Round) -> None:
 
 def _reviewed(state: TaskState, event: TaskEvent, review: Round, limits: Limits) -> list[Alert]:
     """Let go of what a decision settles; a merge or close ends the task's history as well."""
-    ended = review.verdict in {"merged", "closed"}
+    ended, about = review.verdict in ENDS, review.pull_request
     if not ended and not ping_pong.settles(review):
         return []
-    about = {review.pull_request}
     if not ended:
-        return let_go(state, event, lambda loop: bool(about & set(loop.members)), "a review settled it", limits)
-    state.pulls = [pull for pull in state.pulls if pull.pull_request != review.pull_request]
+        return let_go(state, event, lambda loop: about in loop.members, "a review settled it", limits)
+    marks = {mark for pull in state.pulls if pull.pull_request == about for mark in pull.marks}
+    state.pulls = [pull for pull in state.pulls if pull.pull_request != about]
     why = f"the pull request was {review.verdict}"
-    alerts = let_go(state, event, lambda loop: not state.pulls or bool(about & set(loop.members)), why, limits)
+    alerts = let_go(state, event, lambda loop: not (state.pulls and marks.isdisjoint(loop.members)), why, limits)
     if not state.pulls:
         _forget(state)
     return alerts

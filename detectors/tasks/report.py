@@ -59,5 +59,5 @@ def _word(state: SessionState, event: SessionInput, limits: Limits) -> Word | No
 def _is_due(state: SessionState, event: SessionInput, limits: Limits) -> bool:
     unsaid = state.spent.minus(state.tries.reported)
     if isinstance(event, SessionEvent) and event.kind == "ended":
-        return unsaid.calls + unsaid.turns > 0
+        return unsaid.calls + unsaid.turns + unsaid.wall_ms > 0
     return unsaid.calls + unsaid.turns >= limits.task_budget.every

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from detectors.tasks.edits import MAX_LINES, minus, near, numbers, packed
+from detectors.tasks.edits import MAX_LINES
 from detectors.tasks.facts import PRINT_BYTES, Change, FileChange, Region
+from detectors.tasks.lines import minus, near, numbers, packed
 
 
 class Reversal(NamedTuple):
@@ -31,7 +32,7 @@ def reversal(previous: Change, current: Change) -> Reversal:
 
     No line counts twice, and the share is 0 where the previous change has none. The direction counts: what both put in
     is not taken back. Regions are the same place when they are in one file, through its renaming too, and the lines of
-    p after its change and those of c before its own overlap or are at most `edits.NEAR_LINES` apart, or when either's
+    p after its change and those of c before its own overlap or are at most `lines.NEAR_LINES` apart, or when either's
     numbers are not known. That is lenient since an attempt may be sent as a diff against a clean checkout, whose
     numbers are a little off.
 

@@ -4,6 +4,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from detectors.canonical import digest
 from detectors.state import Loop, UnsupportedState
 from detectors.tasks.facts import Attempt, Spent, TaskEvent
 from schemas.common import Agent, Task
@@ -35,6 +36,16 @@ class Pull(msgspec.Struct, array_like=True):
     returned: list[bytes] = msgspec.field(default_factory=list)
     events: list[str] = msgspec.field(default_factory=list)
     spent: Spent = Spent()
+
+    @property
+    def commented(self) -> int:
+        """What the loop of its comments is made of, as ``pull_request`` is that of its rounds."""
+        return digest("comments", self.pull_request)
+
+    @property
+    def marks(self) -> frozenset[int]:
+        """What all its loops are made of."""
+        return frozenset({self.pull_request, self.commented})
 
 
 class TaskState(msgspec.Struct, array_like=True):
@@ -99,7 +110,7 @@ def decode_task(data: bytes, kind: type[_T]) -> _T:
         found = _HEAD.decode(data)
         if found.version == TASK_VERSION:
             return msgspec.msgpack.decode(found.body, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise UnsupportedState(f"a task's {_NAMES[kind]} is damaged: {error}") from None
     raise UnsupportedState(
         f"a task's {_NAMES[kind]} has version {found.version}; this release reads version {TASK_VERSION}"

@@ -19,6 +19,7 @@ from detectors.tasks.history import (
     diff_similarity,
     failed,
     identity,
+    in_line,
     mark_of,
     members,
     same_change,
@@ -46,14 +47,13 @@ _SAME_WORDS = 0.9
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the task is where it was before, and how often in a row."""
     group = limits.state_cycle
-    attempts = failed(state.attempts)
+    attempts = failed(in_line(state.attempts))
     if not failed([attempt]):
         return
-    count, involved = _returns(attempts, group.window)
+    count, before, involved = _returns(attempts, group.window)
     level = level_of(count, group.warn, group.terminate)
     if level is None:
         return
-    before = involved[0]
     words, diffs = word_similarity(before, attempt), diff_similarity(before, attempt)
     suggestion = suggest(involved, state.failed, words or 0.0, limits)
     yield TaskFinding(
@@ -64,7 +64,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         count=count,
         limit=f"{NAME}.{level}",
         value=getattr(group, level),
-        mark=mark_of(before),
+        mark=mark_of(involved[0]),
         what=f"a state that the task was in within the last {group.window} attempts",
         calls=shown(involved),
         failure=common_failure(involved),
@@ -77,16 +77,20 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     )
 
 
-def _returns(attempts: Sequence[Attempt], window: int) -> tuple[float, tuple[Attempt, ...]]:
-    """Return how much the latest attempts in a row return to earlier ones, and the attempts from the first of these."""
-    count, first = 0.0, len(attempts) - 1
+def _returns(attempts: Sequence[Attempt], window: int) -> tuple[float, Attempt, tuple[Attempt, ...]]:
+    """Return how much the latest attempts in a row return to earlier ones.
+
+    With it come the attempt that the latest one returns to, and all from the first that one of them returns to.
+    """
+    count, first, before = 0.0, len(attempts) - 1, attempts[-1]
     for at in range(len(attempts) - 1, 0, -1):
         found = [(weight, to) for to in range(max(0, at - window), at) if (weight := _same(attempts[to], attempts[at]))]
         if not found:
             break
         weight, to = max(found)
+        before = before if count else attempts[to]
         count, first = count + weight, min(first, to)
-    return count, tuple(attempts[first:])
+    return count, before, tuple(attempts[first:])
 
 
 def _same(one: Attempt, other: Attempt) -> float:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 from unicodedata import category, normalize
 
-from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
+from snowballstemmer.english_stemmer import EnglishStemmer
 
 from detectors.canonical import digest
 from detectors.tasks.facts import PRINT_BYTES

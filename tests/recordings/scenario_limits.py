@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -27,10 +27,11 @@ def as_it_is(value: Figure) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class To:
-    """The setting is these limits of ours, its value put into our measure."""
+    """The setting is these limits of ours, its value put into our measure, and those ``beside`` them go with it."""
 
     names: tuple[str, ...]
     measure: Callable[[Figure], Figure] = as_it_is
+    beside: Mapping[str, Figure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ def halved(value: Figure) -> Figure:
     return math.ceil(value / 2)
 
 
+def returns(value: Figure) -> Figure:
+    """So many equal states are one return fewer, and a return of which only the state is known counts half with us."""
+    return (value - 1) / 2
+
+
 def at_most(longest: int) -> Callable[[Figure], Figure]:
     """Our windows have a greatest length; a longer one of theirs is that."""
     return lambda value: min(value, longest)
@@ -59,8 +65,6 @@ def at_most(longest: int) -> Callable[[Figure], Figure]:
 
 _CATEGORIES = ("explore", "act", "plan", "other", "execute", "execute_write")
 _DEFAULT = Limits()
-_BY_NAME = "failing checks are followed by name through the attempts of a task, not through results of calls"
-_TASK = "attempts and reviews are judged over a task, not by the calls of a session"
 
 TABLE: Mapping[str, To | Kept | Missing] = {
     # Equal calls.
@@ -97,29 +101,34 @@ TABLE: Mapping[str, To | Kept | Missing] = {
     "same_result_terminate": To(("same_answer.terminate",)),
     "same_result_window": To(("fruitless_search.window",), at_most(MAX_SEARCHES)),
     "overview_terminate": Missing("overviews of a repository have no rule of their own"),
-    "no_progress_warn": Missing(_BY_NAME),
-    "carry_deleted_tests": Missing(_BY_NAME),
-    "equal_state_warn": Missing("states of a tree or page come with fix attempts"),
     # Categories and rereads.
     "category_warn": To(tuple(f"category.{name}_warn" for name in _CATEGORIES), halved),
     "no_change_calls_warn": To(("category.explore_warn",), halved),
     "rewrites_one_target_warn": To(("category.act_warn",), halved),
     "range_repeat_warn": To(("rereads.warn",)),
     # Budgets.
-    "turn_limit": To(("budget.calls",)),
+    # Turns of the model where these are told, else calls. The task is told of each, so that none is over the limit.
+    "turn_limit": To(("budget.calls", "task_budget.turns"), beside={"task_budget.every": 1}),
     "turn_limit_warn": To(("budget.calls",)),
     "tool_caps": Missing("calls of one tool have no cap of their own"),
     "compaction_streak_warn": Missing("trims of the context are not counted; they are no calls"),
-    # Tasks.
-    "review_rounds_warn": Missing(_TASK),
-    "review_rounds_terminate": Missing(_TASK),
-    "same_finding_unfixed_warn": Missing(_TASK),
-    "human_resets": Missing(_TASK),
-    "approval_resets": Missing(_TASK),
+    # Tasks. That fewer checks fail sets back none of our counts of attempts: ours speak no later than theirs.
+    "no_progress_warn": To(("too_many_attempts.warn", "too_many_attempts.derived_warn")),
+    "carry_deleted_tests": Missing("a check that is gone is not told from one that passes"),
+    "equal_state_warn": To(("state_cycle.warn",), returns),
+    "review_rounds_warn": To(("ping_pong.warn",)),
+    "review_rounds_terminate": To(("ping_pong.terminate",)),
+    "same_finding_unfixed_warn": To(("ping_pong.unfixed_warn",)),
+    "human_resets": Kept("a person's decision sets the rounds back"),
+    "approval_resets": Kept("an approval sets the rounds back"),
 }
 
-_SAME_THING = {"identical", "alternation", "revisits", "same_answer", "same_write", "stuck_check", "rereads"}
-_FAILURES = {"error_streak", "same_failure", "refused_edits", "stuck_check", "identical", "alternation"}
+_SAME_TRIED = {"circular_fix", "approach_churn", "state_cycle", "diff_reversal", "fix_break", "too_many_attempts"}
+_TRIED = {*_SAME_TRIED, "flaky_tests"}
+_REVIEWED = {"ping_pong", "comment_velocity"}
+_SAME_CALLS = {"identical", "alternation", "revisits", "same_answer", "same_write", "stuck_check", "rereads"}
+_SAME_THING = {*_SAME_CALLS, *_SAME_TRIED}
+_FAILURES = {"error_streak", "same_failure", "refused_edits", "stuck_check", "identical", "alternation", *_TRIED}
 _NOTHING_NEW = {*_SAME_THING, *_FAILURES, "fruitless_search"}
 _MOVING_ABOUT = {"category", "analysis", "rereads", "revisits", "same_answer", "same_write"}
 ACCEPTED: Mapping[str, set[str]] = {
@@ -128,24 +137,25 @@ ACCEPTED: Mapping[str, set[str]] = {
     "majority": _SAME_THING,
     "alternation": _SAME_THING,
     "cycle": _SAME_THING,
-    "reread": {*_SAME_THING, "analysis"},
-    "rereads": {*_SAME_THING, "analysis"},
+    "reread": {*_SAME_CALLS, "analysis"},
+    "rereads": {*_SAME_CALLS, "analysis"},
     "error": _FAILURES,
     "error_streak": _FAILURES,
     "same_failure": _FAILURES,
     "unknown_tool": _FAILURES,
     "refused_edits": _FAILURES,
-    "stuck_check": {"stuck_check", "identical", "error_streak", "same_failure"},
-    "fix_attempts": {"stuck_check", "error_streak", "alternation"},
-    "same_patch": {"same_write", "refused_edits", "stuck_check", "identical"},
+    "stuck_check": {"stuck_check", "identical", "error_streak", "same_failure", *_TRIED},
+    "fix_attempts": {"stuck_check", "error_streak", "alternation", *_TRIED},
+    "same_patch": {"same_write", "refused_edits", "stuck_check", "identical", *_SAME_TRIED},
     "same_write": {"same_write", "identical"},
     "fruitless_search": {"fruitless_search", "same_answer", "same_failure"},
     "same_answer": {"same_answer", "fruitless_search", "identical"},
     "fingerprint": _NOTHING_NEW,
     "diff_reversal": {*_SAME_THING, "category"},
     "circular_fix": {*_SAME_THING, *_FAILURES},
+    "pingpong": _REVIEWED,
     "category": _MOVING_ABOUT,
-    "budget": {"budget"},
+    "budget": {"budget", "task_budget"},
 }
 """Our detectors that mean what a scenario's word means. Generous: what matters is that the loop is seen, and when."""
 
@@ -160,7 +170,8 @@ def unknown(config: Mapping[str, Any]) -> list[str]:
     """Give what is not known: settings that the table lacks, and limits it names that do not exist."""
     known = known_limits()
     settings = [f"no entry for the setting {key}" for key in config if key not in TABLE]
-    names = [name for entry in map(TABLE.get, config) if isinstance(entry, To) for name in entry.names]
+    entries = [entry for entry in map(TABLE.get, config) if isinstance(entry, To)]
+    names = [name for entry in entries for name in (*entry.names, *entry.beside)]
     return settings + [f"no limit {name}" for name in names if name not in known]
 
 
@@ -170,7 +181,7 @@ def limits_for(config: Mapping[str, Any], *, negative: bool) -> dict[str, Figure
     for key, value in config.items():
         entry = TABLE.get(key)
         if isinstance(entry, To):
-            values.update(dict.fromkeys(entry.names, entry.measure(value)))
+            values.update({**dict.fromkeys(entry.names, entry.measure(value)), **entry.beside})
     known = known_limits()
     for name in [name for name in values if name.endswith("terminate")]:
         _warn_before(values, name, known, negative=negative)

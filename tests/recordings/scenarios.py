@@ -2,7 +2,7 @@
 
 They are other people's data and no part of the project: `$TRACTION_RECORDINGS/scenarios/scenarios.jsonl`. A scenario
 that depends on its author's numbers is played under them (`scenario_limits`), every other one under the defaults.
-What has no counterpart in the calls of a session is left out, and told; nothing is left out because it fails.
+What we have no rule for is left out, and told; nothing is left out because it fails.
 
     python tests/recordings/scenarios.py PATH [--id NAME]
 """
@@ -13,18 +13,16 @@ import argparse
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET
 
-from detectors import InvalidLimits, Limits, SessionState, limits_from, observe
-from schemas.common import ErrorInfo
-from schemas.events import SessionEvent, ToolCall
+from detectors import InvalidLimits, Limits, SessionState, TaskState, limits_from, observe_task, step
+from schemas.events import SessionInput
 from schemas.outputs import Alert
-from schemas.testing import at, session_event, tool_call
+from tests.recordings.scenario_events import Entry, records
 from tests.recordings.scenario_limits import ACCEPTED, Figure, known_limits, limits_for, missing, unknown
 
 Level = Literal["none", "notice", "warn", "terminate"]
@@ -39,41 +37,6 @@ EXCEPTIONS = {
 """Scenarios that are judged to be wrong, with the reason; they are played and must differ, else the entry is stale."""
 
 MAX_EXCEPTIONS = 5
-
-TALK = {"assistant_message", "assistant_thought"}
-"""What a model says without calling a tool: agents publish calls, so that these reach nobody."""
-
-SESSION_EVENTS = {
-    "user_message": "user_message",
-    "session_start": "started",
-    "context_compaction": "context_trimmed",
-}
-
-TASK_EVENTS = {
-    **dict.fromkeys(
-        ("fix_attempt", "submit_change", "pr_merged", "review"),
-        "attempts and reviews are judged over a task, not by the calls of a session",
-    ),
-    "state_snapshot": "states of a tree or page come with fix attempts",
-    **dict.fromkeys(("llm_turn", "step"), "turns of the model are no calls"),
-}
-"""Events that no call of a session stands for, with the reason why a scenario that has one is left out."""
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a scenario's play: a call with its result, or what else happened."""
-
-    tool: str
-    args: Any = UNSET
-    result: Any = UNSET
-    error: bool | None = None
-    repeat: int = 1
-    event_id: str | None = None
-    batch_id: str | None = None
-    call_id: str | None = None
-    phase: Literal["start", "end"] | None = None
-    ts: float | None = None  # seconds
-    error_class: str | None = None
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,8 +120,7 @@ def read(path: Path) -> Iterator[Scenario]:
 
 def why_not(scenario: Scenario) -> list[str]:
     """Give the reasons why a scenario cannot be played; none when it can."""
-    foreign = [TASK_EVENTS[entry.tool] for entry in scenario.events if entry.tool in TASK_EVENTS]
-    return sorted({*foreign, *(missing(scenario.replay_config) if scenario.threshold_sensitive else ())})
+    return sorted(set(missing(scenario.replay_config))) if scenario.threshold_sensitive else []
 
 
 def fault_of(scenario: Scenario) -> str | None:
@@ -168,10 +130,9 @@ def fault_of(scenario: Scenario) -> str | None:
     if lacking:
         return f"cannot be judged: {'; '.join(lacking)}"
     try:
-        limits = limits_from([(scenario.id, settings_of(scenario))])
-    except InvalidLimits as error:
+        return judge(scenario, play(scenario, limits_from([(scenario.id, settings_of(scenario))])))
+    except (InvalidLimits, msgspec.ValidationError) as error:
         return f"cannot be judged: {error}"
-    return judge(scenario, play(scenario, limits))
 
 
 def words_of(scenario: Scenario) -> tuple[str, ...]:
@@ -188,54 +149,23 @@ def settings_of(scenario: Scenario) -> dict[str, Figure]:
 
 
 def play(scenario: Scenario, limits: Limits) -> list[Step]:
-    """Play a scenario through one session."""
-    state = SessionState()
+    """Play a scenario through one session and the tasks that it speaks of."""
+    session = SessionState()
+    tasks: dict[str, TaskState] = defaultdict(TaskState)
     return [
-        Step(number, entry, [] if record is None else observe(state, record, limits))
-        for number, (entry, record) in enumerate(records(scenario.events), start=1)
+        Step(number, entry, [alert for record in made for alert in _alerts(session, tasks, record, limits)])
+        for number, (entry, made) in enumerate(records(scenario.events), start=1)
     ]
 
 
-def records(entries: Iterable[Entry]) -> Iterator[tuple[Entry, ToolCall | SessionEvent | None]]:
-    """Give each event of a scenario, repeats one by one, with the record an agent would publish of it, if any.
-
-    A second passes from event to event unless the scenario says when. Where a stream of the model is retried, its calls
-    come again under the ids they had, since an event that is sent again keeps its id.
-    """
-    position = response = 0
-    second = 0.0
-    for entry in (each for each in entries for _ in range(each.repeat)):
-        position += 1
-        second = second + 1 if entry.ts is None else entry.ts
-        if entry.tool in SESSION_EVENTS:
-            response = position
-            yield entry, session_event(position, SESSION_EVENTS[entry.tool], occurred_at=at(second))
-        elif entry.tool == "stream_retry":
-            position = response
-            yield entry, None
-        else:
-            yield entry, None if entry.tool in TALK else call_of(entry, position, second)
-
-
-def call_of(entry: Entry, position: int, second: float) -> ToolCall:
-    """Give the record of a call. Hooks, reflections and the model's own requests are calls like any other.
-
-    An empty result of a call of which nobody knows how it ended is one that was not recorded.
-    """
-    unrecorded = entry.result == "" and entry.error is None
-    return tool_call(
-        position,
-        entry.tool,
-        entry.args,
-        UNSET if unrecorded else entry.result,
-        error=ErrorInfo(type=entry.error_class) if entry.error_class else None,
-        status={True: "error", False: "ok", None: None}[entry.error],
-        event_id=entry.event_id or f"call-{position}",
-        occurred_at=at(second),
-        batch_id=entry.batch_id,
-        call_id=entry.call_id,
-        phase=entry.phase,
-    )
+def _alerts(
+    session: SessionState, tasks: Mapping[str, TaskState], record: SessionInput, limits: Limits
+) -> Iterator[Alert]:
+    """Give what a record brings about in its session and then in its task."""
+    alerts, told = step(session, record, limits)
+    yield from alerts
+    if told is not None:
+        yield from observe_task(tasks[told.task_id], told, limits)
 
 
 def judge(scenario: Scenario, steps: list[Step]) -> str | None:
@@ -267,11 +197,11 @@ def show(scenario: Scenario) -> None:
     say(f"expected: {json.dumps(msgspec.to_builtins(scenario.expect))}")
     settings = {name: value for name, value in settings_of(scenario).items() if name in known_limits()}
     say(f"limits: {', '.join(f'{name} = {value:g}' for name, value in settings.items()) or 'the defaults'}")
-    for step in play(scenario, limits_from([(scenario.id, settings)])):
-        arguments, result = (json.dumps(each, default=str)[:100] for each in (step.entry.args, step.entry.result))
-        say(f"{step.number:4} {step.entry.tool} {arguments} -> {result} error={step.entry.error}")
-        for alert in step.alerts:
-            say(f"     {told(step.number, alert)}")
+    for played in play(scenario, limits_from([(scenario.id, settings)])):
+        arguments, result = (json.dumps(each, default=str)[:100] for each in (played.entry.args, played.entry.result))
+        say(f"{played.number:4} {played.entry.tool} {arguments} -> {result} error={played.entry.error}")
+        for alert in played.alerts:
+            say(f"     {told(played.number, alert)}")
     say(f"outcome: {'; '.join(why_not(scenario)) or fault_of(scenario) or 'holds'}")
 
 

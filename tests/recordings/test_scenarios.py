@@ -10,8 +10,9 @@ from schemas.common import ErrorInfo
 from schemas.events import SessionEvent
 from schemas.testing import at
 from tests.recordings import scenario_limits, scenarios
+from tests.recordings.scenario_events import Entry, call_of, records
 from tests.recordings.scenario_limits import Missing, To, limits_for
-from tests.recordings.scenarios import Entry, Scenario, call_of, check, fault_of, records, why_not
+from tests.recordings.scenarios import Scenario, check, fault_of, why_not
 
 
 def entry(tool="bash", result="out", **fields):
@@ -113,7 +114,7 @@ def test_repeats_of_one_event_are_redeliveries():
 def test_calls_of_a_retried_stream_keep_their_ids():
     """What the model streams again is what it streamed before, since the last word of a person."""
     events = [Entry(**entry(tool)) for tool in ("bash", "user_message", "read", "grep", "stream_retry", "read", "grep")]
-    ids = [record.event_id for _, record in records(events) if record is not None]
+    ids = [record.event_id for _, made in records(events) for record in made]
     assert ids[2:4] == ids[4:6]
     assert len(set(ids)) == 4
 
@@ -146,20 +147,20 @@ def test_an_empty_result_counts_as_recorded_only_where_the_end_of_the_call_is_kn
 def test_time_passes_by_seconds_or_as_the_scenario_says():
     """Seconds given in a scenario are event times; where none are given a second passes."""
     events = [Entry(tool="t"), Entry(tool="t", ts=300), Entry(tool="user_message"), Entry(tool="t", repeat=2)]
-    times = [record.occurred_at for _, record in records(events) if record is not None]
+    times = [record.occurred_at for _, made in records(events) for record in made]
     assert times == [at(second) for second in (1, 300, 301, 302, 303)]
 
 
 def test_session_events_are_told_apart_from_calls():
     """A message, a start and a trim are the session's own events; what the model merely says is nothing."""
     events = [Entry(tool=tool) for tool in ("user_message", "session_start", "context_compaction", "assistant_thought")]
-    found = [record for _, record in records(events)]
-    assert [record.kind for record in found if isinstance(record, SessionEvent)] == [
+    found = [made for _, made in records(events)]
+    assert [record.kind for made in found for record in made if isinstance(record, SessionEvent)] == [
         "user_message",
         "started",
         "context_trimmed",
     ]
-    assert found[3] is None
+    assert found[3] == ()
 
 
 def test_its_own_numbers_are_applied_to_a_scenario_that_depends_on_them():
@@ -194,12 +195,6 @@ def test_limits_beside_those_of_a_scenario_are_moved_to_agree():
     assert [made[f"identical.window{part}"] for part in ("", "_warn", "_terminate")] == [4, 3, 4]
 
 
-@pytest.mark.parametrize("tool", sorted(scenarios.TASK_EVENTS))
-def test_what_belongs_to_a_task_is_left_out_with_the_reason(tool):
-    """An attempt or a review played as a call would be judged by rules that are not meant for it."""
-    assert why_not(scenario(entry(), entry(tool))) == [scenarios.TASK_EVENTS[tool]]
-
-
 def test_a_rule_that_we_lack_leaves_out_only_the_scenarios_that_need_it(monkeypatch):
     """The setting decides, and only where it is played under."""
     monkeypatch.setattr(scenario_limits, "TABLE", {"fancy": Missing("we have none")})
@@ -222,7 +217,8 @@ def test_a_number_that_a_limit_cannot_have_is_told_as_a_fault():
 
 def test_the_table_names_only_limits_that_exist():
     """Each translated setting reaches a limit."""
-    names = {name for each in scenario_limits.TABLE.values() if isinstance(each, To) for name in each.names}
+    ours = [each for each in scenario_limits.TABLE.values() if isinstance(each, To)]
+    names = {name for each in ours for name in (*each.names, *each.beside)}
     assert names - scenario_limits.known_limits().keys() == set()
 
 
@@ -232,12 +228,12 @@ def test_a_run_tells_what_held_what_failed_and_what_was_left_out(written, capsys
         scenario(entry(repeat=3), wanted="warn", name="good"),
         scenario(entry(repeat=3), name="bad"),
         scenario(entry(repeat=3), name="own", config={"identical_warn": 4}),
-        scenario(entry("review"), name="task"),
+        scenario(entry(), name="capped", config={"tool_caps": 3}),
     )
     assert [fault.split(":")[0] for fault in check(path)] == ["bad (identical)"]
     told = capsys.readouterr().out
     assert "1 of 2 held under the defaults, 1 of 1 under their authors' numbers; 1 left out" in told
-    assert re.search(r"left out: task: .*task", told)
+    assert re.search(r"left out: capped: calls of one tool .*", told)
 
 
 def test_an_exception_excuses_its_fault_and_is_refused_once_stale(written, monkeypatch, capsys):

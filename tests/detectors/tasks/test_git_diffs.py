@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from detectors.tasks import diff_text
-from detectors.tasks.diffs import change_of_diff, change_of_texts, join, paths_of_diff
-from detectors.tasks.edits import numbers
+from detectors.tasks.diffs import change_of_diff, change_of_texts, paths_of_diff
+from detectors.tasks.edits import join
 from detectors.tasks.facts import Change
+from detectors.tasks.lines import numbers
 from detectors.tasks.reversal import agreement, reversal, settled
 
 Files = dict[str, list[str] | None]
@@ -81,9 +82,9 @@ def share_of(first: Files, second: Files, third: Files) -> float:
     return taken / total if total else 0.0
 
 
-def edited(lines: list[str], chosen: Random, mark: str) -> list[str]:
+def edited(lines: list[str] | None, chosen: Random, mark: str) -> list[str]:
     """Replace, drop and put in lines at a few places."""
-    new = list(lines)
+    new = list(lines or ())
     for number in range(chosen.randint(1, 6)):
         at, count = chosen.randrange(len(new)), chosen.randint(0, 3)
         new[at : at + count] = [f"{mark} {number} {each}" for each in range(chosen.randint(not count, 3))]
@@ -181,7 +182,7 @@ def test_an_edit_elsewhere_in_the_file_takes_nothing_back(repository):
     assert reversal(first, at_most_three_off).share == 1 / 2
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_share_is_that_of_the_contents(repository, seed):
     """Random edits of several files, then some of them taken back, some not, and others made."""
     chosen = Random(seed)  # noqa: S311 -- no secret
@@ -197,15 +198,15 @@ def test_the_share_is_that_of_the_contents(repository, seed):
     assert found.share == pytest.approx(share_of(first, second, third))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_contents_as_a_whole_tell_the_same_as_diffs(repository, seed):
     """Where an agent writes its files anew each time."""
     chosen = Random(seed)  # noqa: S311 -- no secret
-    versions = [numbered("a")]
+    versions: list[list[str] | None] = [numbered("a")]
     versions.append(edited(versions[0], chosen, "two"))
     versions.append(edited(versions[seed % 2], chosen, "three"))
     diffs = [change_of_diff(repository.commit(a=lines)) for lines in versions]
-    whole = [change_of_texts([("a.py", None, "\n".join(lines))]) for lines in versions]
+    whole = [change_of_texts([("a.py", None, "\n".join(lines or ()))]) for lines in versions]
     told = reversal(settled(whole[1], whole[0]), settled(whole[2], whole[1]))
     assert told.share == reversal(diffs[1], diffs[2]).share
     assert told.share == pytest.approx(share_of(*({"a": lines} for lines in versions)))
@@ -222,7 +223,7 @@ def test_however_git_is_asked_the_change_is_the_same(repository, options):
     assert paths_of_diff(diff) == ("a.py", "c.py")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_both_readers_read_what_git_writes_alike(repository, monkeypatch, seed):
     """The library reads it; where that gives up, the other one must not find something else."""
     chosen = Random(seed)  # noqa: S311 -- no secret
@@ -262,7 +263,7 @@ def test_what_is_in_binary_files_is_not_read(repository):
     assert lines_of(change_of_diff(binary)) == (0, 1)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_commits_joined_change_what_they_do_together(repository, seed):
     """What a later one takes back of an earlier one is in neither."""
     chosen = Random(seed)  # noqa: S311 -- no secret

@@ -5,7 +5,7 @@ from importlib.resources import files
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors.canonical import digest
@@ -141,6 +141,7 @@ def test_long_texts_take_no_longer_than_their_beginning(piece):
     assert process_time() - started < 0.5
 
 
+@settings(max_examples=60, deadline=None)
 @given(approaches, approaches)
 def test_similarity_is_symmetric_and_a_share(one, other):
     """And 1 for any text that has a token, compared with itself."""
@@ -148,6 +149,7 @@ def test_similarity_is_symmetric_and_a_share(one, other):
     assert similarity(one, one) == bool(tokens(one))
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text())
 def test_any_text_has_tokens_that_its_case_does_not_change(text):
     """Nothing that an agent writes breaks the reading."""
@@ -186,12 +188,14 @@ def test_of_too_many_names_the_lowest_prints_are_kept(most):
 names = st.frozensets(st.integers(0, 60).map(str), max_size=40)
 
 
+@settings(max_examples=60, deadline=None)
 @given(names, names)
 def test_rows_that_are_complete_overlap_as_the_names_do(one, other):
     """The share is exact below the limit."""
     assert overlap(prints(one), prints(other)) == jaccard(one, other)
 
 
+@settings(max_examples=60, deadline=None)
 @given(names, names, st.integers(1, 10))
 def test_rows_that_are_cut_overlap_as_their_samples_do(one, other, most):
     """Symmetric, a share, and 1 for the same names."""
