@@ -30,6 +30,7 @@ from schemas.invalid import InvalidEvent, Reason
 from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
 from streams.cli.broker import default_data
+from streams.cli.fixes import default_store
 from streams.cli.options import SharedOption
 from streams.config import flag
 from streams.kafka import KafkaSettings
@@ -61,6 +62,7 @@ HOURS_PER_DAY = 24
 DIRECTORIES = {
     str(default_data()): "`traction/broker` in the user's data directory",
     str(default_cache()): "`traction/kafka` in the user's cache directory",
+    str(default_store()): "`traction/fixes.sqlite3` in the user's state directory",
 }
 """Defaults that differ from machine to machine."""
 

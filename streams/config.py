@@ -24,6 +24,7 @@ SHARED_TABLE = "traction"
 
 SHARED_KEYS = (
     "bootstrap",
+    "fix_config",
     "log_level",
     "metrics_token_file",
     "prefix",
@@ -35,6 +36,7 @@ SHARED_KEYS = (
     "ssl_cafile",
     "ssl_certfile",
     "ssl_keyfile",
+    "store",
 )
 """Keys of the shared table: the options that `streams.cli.options` makes shared, which are all strings."""
 
@@ -116,7 +118,7 @@ class Config:
         groups = command.commands if isinstance(command, click.Group) else {}
         for key in table:
             if key not in options and key not in groups:
-                raise self._error(path, f"has no key `{key}`", _suggest(key, [*options, *groups]))
+                raise self._error(path, f"has no key `{key}`", suggest(key, [*options, *groups]))
         defaults: dict[str, Any] = {}
         for key, option in options.items():
             place, values = (path, table) if key in table else ([SHARED_TABLE], shared)
@@ -180,7 +182,7 @@ def load(path: Path, commands: Collection[str]) -> Config:
         _check_table(path, name, table, commands)
     for key, value in tables.get(SHARED_TABLE, {}).items():
         if key not in SHARED_KEYS:
-            raise ConfigError(f"{path}: table [{SHARED_TABLE}] has no key `{key}`; {_suggest(key, SHARED_KEYS)}")
+            raise ConfigError(f"{path}: table [{SHARED_TABLE}] has no key `{key}`; {suggest(key, SHARED_KEYS)}")
         if not isinstance(value, str):
             raise ConfigError(f'{path}: table [{SHARED_TABLE}] wants a string for `{key}`; write {key} = "..."')
     return Config(path, tables)
@@ -193,10 +195,11 @@ def _check_table(path: Path, name: str, table: object, commands: Collection[str]
     if name not in known and not isinstance(table, dict):
         raise ConfigError(f"{path}: `{name}` stands outside of any table; put it under [{SHARED_TABLE}] or a command")
     if name not in known:
-        raise ConfigError(f"{path}: there is no table [{name}]; {_suggest(name, known)}")
+        raise ConfigError(f"{path}: there is no table [{name}]; {suggest(name, known)}")
 
 
-def _suggest(name: str, known: Collection[str]) -> str:
+def suggest(name: str, known: Collection[str]) -> str:
+    """Say which known name is nearest to one that is not known, or which there are."""
     near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
     return f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(sorted(known)) or 'none'}"
 

@@ -40,6 +40,7 @@ COMMANDS = {
         "streams.cli.backtest:backtest", "Score the detectors on recorded sessions that a person has labelled."
     ),
     "train": Entry("streams.cli.train:train", "Learn the weights of the spin score from recorded, labelled sessions."),
+    "fixes": Entry("streams.cli.fixes:fixes", "Record fix attempts, and tell when the next goes round in a circle."),
     "demo": Entry("streams.cli.demo:demo", "Show Traction at work: agents that spin, and what is done about them."),
 }
 
