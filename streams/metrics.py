@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Generic, TypeVar, get_args
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, get_args
 
 from prometheus_client import (
     Counter,
@@ -22,6 +22,7 @@ from prometheus_client import (
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.metrics import MetricWrapperBase
 
+from detectors.limits import DetectorName
 from schemas.invalid import Reason
 from schemas.outputs import Action, Level
 
@@ -40,6 +41,10 @@ MAX_LABEL_VALUES = 50
 
 EVENT_RESULTS = ("applied", "duplicate", "late", "dead")
 """What became of an event: counted once; seen before; too old, not counted; unreadable, to the dead letters."""
+
+TaskEventKind = Literal["attempt", "derived", "review", "word", "spent"]
+"""What an event tells a task: an attempt that was sent, or read from tool calls; a review; a person's or orchestrator's
+word; only what was spent."""
 
 SECONDS_TO_ALERT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """From an event's append to the alert's commit; 0.1 s is the objective, hence an edge."""
@@ -164,17 +169,11 @@ class WorkerMetrics(ConsumerMetrics):
     Args:
         registry: where the metrics are registered.
         topics: the input topics, by their names on the brokers.
-        detectors: names of all detectors.
     """
 
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        topics: Iterable[str] = (),
-        detectors: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, registry: CollectorRegistry, topics: Iterable[str] = ()) -> None:
         super().__init__(registry)
-        topics, detectors = tuple(topics), tuple(detectors)
+        topics = tuple(topics)
         events = Counter(
             "traction_events_total",
             "Events read, by topic and what became of them.",
@@ -185,7 +184,7 @@ class WorkerMetrics(ConsumerMetrics):
         alerts = Counter(
             "traction_alerts_total", "Alerts written, by level and detector.", ["level", "detector"], registry=registry
         )
-        self.alerts = Bounded(create(alerts, get_args(Level), detectors))
+        self.alerts = Bounded(create(alerts, get_args(Level), get_args(DetectorName)))
         dead_letters = Counter(
             "traction_dead_letters_total", "Events that could not be read, by reason.", ["reason"], registry=registry
         )
@@ -205,8 +204,20 @@ class WorkerMetrics(ConsumerMetrics):
         self.live_sessions = Gauge(
             "traction_live_sessions", "Sessions whose state is held in memory.", registry=registry
         )
+        self.live_tasks = Gauge("traction_live_tasks", "Tasks whose state is held in memory.", registry=registry)
+        self.task_events = Counter(
+            "traction_task_events_total", "Events forwarded to their task, by kind.", ["kind"], registry=registry
+        )
+        create(self.task_events, get_args(TaskEventKind))
+        self.tasks_expired = Counter(
+            "traction_tasks_expired_total",
+            "Tasks whose state was removed since nothing was heard of them for as long as tasks are kept.",
+            registry=registry,
+        )
         self.state_bytes = Counter(
-            "traction_state_written_bytes_total", "Bytes of session state written to the changelog.", registry=registry
+            "traction_state_written_bytes_total",
+            "Bytes of the state of sessions and tasks written to the changelogs.",
+            registry=registry,
         )
         misrouted = Counter(
             "traction_misrouted_events_total",
@@ -216,7 +227,7 @@ class WorkerMetrics(ConsumerMetrics):
         )
         self.misrouted = Bounded(create(misrouted, topics))
         self.recovery_active = Gauge(
-            "traction_recovery_active", "1 while state is read back from the changelog, else 0.", registry=registry
+            "traction_recovery_active", "1 while state is read back from the changelogs, else 0.", registry=registry
         )
         self.applied_twice = Counter(
             "traction_applied_twice_total",

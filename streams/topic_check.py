@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from schemas import topics as contract
 from streams.kafka import MAX_DEAD_LETTER_BYTES
-from streams.topics import DEFAULT_APP_ID, missing_topics, plan, unequal_partitions
+from streams.topics import DEFAULT_APP_ID, missing_topics, plan, task_events_name, unequal_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,20 +45,20 @@ def judge(settings: KafkaSettings, found: Mapping[str, Found | None], app_id: st
                 f"Set it: kafka-configs.sh --alter --topic {name} "
                 f"--add-config {shlex.quote(f'cleanup.policy={_bracketed(wanted)}')}"
             )
-    return problems + _small_dead_letters(settings, there)
+    return problems + _small_dead_letters(settings, there, app_id)
 
 
 def _bracketed(value: str) -> str:
     return f"[{value}]" if "," in value else value
 
 
-def _small_dead_letters(settings: KafkaSettings, there: Mapping[str, Found]) -> list[str]:
+def _small_dead_letters(settings: KafkaSettings, there: Mapping[str, Found], app_id: str) -> list[str]:
     def most(name: str) -> int:
         return int(there[name].config.get("max.message.bytes", 0)) if name in there else 0
 
-    dead, largest = settings.topic(contract.DEAD_LETTERS), 0
-    for topic in (*contract.SESSION_INPUTS, contract.OVERRIDES, contract.ALERTS):
-        largest = max(largest, most(settings.topic(topic)))
+    dead = settings.topic(contract.DEAD_LETTERS)
+    read = (*contract.SESSION_INPUTS, contract.OVERRIDES, contract.ALERTS)
+    largest = max(map(most, (*map(settings.topic, read), task_events_name(app_id))))
     if dead not in there or most(dead) > largest:
         return []
     problem = (

@@ -17,14 +17,13 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from schemas import topics as contract
+from schemas.topics import Topic
 from streams.kafka import MAX_DEAD_LETTER_BYTES, MAX_INPUT_BYTES, KafkaSettings, admin, running
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from aiokafka.admin import AIOKafkaAdminClient
-
-    from schemas.topics import Topic
 
 DEFAULT_PARTITIONS = 8
 """Enough for eight workers; more can only be had by making the topics anew, since keys would move."""
@@ -37,6 +36,20 @@ REPLICATION = 3
 
 WHOLE = (contract.OVERRIDES, contract.KNOWN_FLAPPING)
 """Small topics that readers read whole: one partition."""
+
+SESSIONS_TABLE = "sessions"
+TASKS_TABLE = "tasks"
+
+TASK_EVENTS = Topic(
+    name="task-events",
+    direction="in",
+    record=None,
+    key="task_id",
+    cleanup="delete",
+    retention_hours=contract.WEEK_HOURS,
+    description="What sessions' events mean to their task, as workers tell each other.",
+)
+"""A topic of the workers' own, no part of the contract: named by `task_events_name`, its form may change any time."""
 
 KNOWN_SECONDS = 3.0
 """How long the brokers may take to learn of a topic that was just created."""
@@ -88,9 +101,14 @@ class Found:
     config: dict[str, str] = field(default_factory=dict)
 
 
-def changelog_name(app_id: str) -> str:
-    """Name the topic that keeps the worker's session state; the name is Faust's, for a table called `sessions`."""
-    return f"{app_id}-sessions-changelog"
+def changelog_name(app_id: str, table: str = SESSIONS_TABLE) -> str:
+    """Name the topic that keeps the state of the worker's sessions or tasks; the name is Faust's, for such a table."""
+    return f"{app_id}-{table}-changelog"
+
+
+def task_events_name(app_id: str) -> str:
+    """Name the topic on which workers forward events to the tasks that they concern."""
+    return f"{app_id}-{TASK_EVENTS.name}"
 
 
 def plan(settings: KafkaSettings, *, partitions: int, app_id: str = DEFAULT_APP_ID) -> tuple[Plan, ...]:
@@ -98,7 +116,7 @@ def plan(settings: KafkaSettings, *, partitions: int, app_id: str = DEFAULT_APP_
 
     Args:
         settings: gives the prefix.
-        partitions: of the session inputs, the changelog, and what is written by session.
+        partitions: of the session inputs, the workers' own topics, and what is written by session.
         app_id: the worker's.
     """
     plans = [
@@ -110,15 +128,19 @@ def plan(settings: KafkaSettings, *, partitions: int, app_id: str = DEFAULT_APP_
         )
         for topic in contract.TOPICS
     ]
-    plans.append(
-        Plan(
-            name=changelog_name(app_id),
-            partitions=partitions,
-            config={"cleanup.policy": "compact"},
-            same_partitions=True,
-        )
-    )
+    plans += [
+        Plan(name=name, partitions=partitions, config=config, same_partitions=True)
+        for name, config in own_topics(app_id).items()
+    ]
     return tuple(plans)
+
+
+def own_topics(app_id: str) -> dict[str, dict[str, str]]:
+    """Give the configuration of the workers' own topics, by name: no part of the contract."""
+    return {
+        task_events_name(app_id): _config(TASK_EVENTS),
+        **{changelog_name(app_id, table): {"cleanup.policy": "compact"} for table in (SESSIONS_TABLE, TASKS_TABLE)},
+    }
 
 
 def _config(topic: Topic) -> dict[str, str]:
@@ -143,13 +165,13 @@ async def create_topics(
     replication: int | None = None,
     app_id: str = DEFAULT_APP_ID,
 ) -> dict[str, Outcome]:
-    """Create what is missing of the contract's topics and the worker's changelog topic.
+    """Create what is missing of the contract's topics and the workers' own.
 
     Existing topics are left as they are. Creating is not atomic: when it fails half-way, run it again.
 
     Args:
         settings: where and how to connect.
-        partitions: of the session inputs, the changelog, and what is written by session.
+        partitions: of the session inputs, the workers' own topics, and what is written by session.
         replication: copies of each partition; None means 3, or as many as there are brokers when these are fewer.
         app_id: the worker's.
 
@@ -239,7 +261,7 @@ async def check_topics(
 
     Args:
         settings: where and how to connect.
-        app_id: the worker's, when its changelog topic is needed too.
+        app_id: the worker's, when its own topics are needed too.
         topics: those the process reads or writes.
 
     Returns:
@@ -247,13 +269,13 @@ async def check_topics(
 
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
-        TopicsError: a topic is missing, or the session inputs and the changelog have unequal partitions.
+        TopicsError: a topic is missing, or the session inputs and the workers' own topics have unequal partitions.
     """
     names = {settings.topic(topic) for topic in topics}
     equal = {settings.topic(topic) for topic in topics if topic.session_input}
     if app_id is not None:
-        names.add(changelog_name(app_id))
-        equal.add(changelog_name(app_id))
+        names |= own_topics(app_id).keys()
+        equal |= own_topics(app_id).keys()
     async with running(admin(settings), settings) as client:
         found = await _describe_all(client, names)
     problems = missing_topics(settings, names - found.keys(), app_id) + unequal_partitions(
@@ -286,7 +308,7 @@ def unequal_partitions(partitions: dict[str, int]) -> list[str]:
         return []
     counts = ", ".join(f"{name} {count}" for name, count in sorted(partitions.items()))
     problem = (
-        f"these must have equally many partitions, else a session's events meet in no one place: {counts}. "
+        f"these must have equally many partitions, else a session's or task's events meet in no one place: {counts}. "
         "Stop producers and workers, delete those that differ, and run: traction topics create --partitions N"
     )
     return [problem]

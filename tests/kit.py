@@ -21,22 +21,24 @@ from aiokafka import TopicPartition
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from detectors import Limits, SessionState, decode_state, observe
+from detectors import Limits, SessionState, TaskState, decode_state, decode_task, observe_task, step
 from schemas import topics
+from schemas.common import Task
 from schemas.decode import decode
 from schemas.encode import encode, record_key
 from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
 from streams.kafka import KafkaSettings, consumer, producer, running
 from streams.metrics import WorkerMetrics
-from streams.topics import changelog_name
+from streams.topics import SESSIONS_TABLE, TASKS_TABLE, changelog_name, task_events_name
 from streams.worker.app import build
-from streams.worker.records import HEARTBEAT_KEY, decode_session
+from streams.worker.judge import DETECTION
+from streams.worker.records import HEARTBEAT_KEY, decode_stored
 from streams.worker.settings import WorkerSettings
 from tests.processes import READY_SECONDS, TRACTION, TractionProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from aiokafka import AIOKafkaConsumer
     from aiokafka.structs import ConsumerRecord
@@ -87,22 +89,56 @@ def quiet(session: str, kind: int, count: int) -> Iterator[SessionInput]:
             "occurred_at": BEGIN + timedelta(seconds=number),
         }
         yield (
-            FixAttempt(attempt_id=f"a{number}", outcome="failed", **common),
+            FixAttempt(attempt_id=f"a{number}", outcome="skipped", **common),
             Review(pull_request="o/r#1", author="agent", verdict="commented", **common),
             SessionEvent(kind="turn", **common),
             Control(action="mode", mode="explore", **common),
         )[kind]
 
 
+def attempt(session: str, number: int, task: str, **fields: Any) -> FixAttempt:
+    """Build the n-th attempt at a task: it takes back what the one before it did, and breaks what that one fixed."""
+    back = number % 2
+    before, after = ("cached(cart)", "compute(cart)") if back else ("compute(cart)", "cached(cart)")
+    failing = f"tests/test_cart.py::test_{'fast' if back else 'fresh'}"
+    defaults: dict[str, Any] = {
+        "event_id": f"{session}:attempt{number}",
+        "session_id": session,
+        "occurred_at": BEGIN + timedelta(seconds=number),
+        "task": Task(id=task),
+        "attempt_id": f"a{number}",
+        "approach": "Compute the totals on every request again" if back else "Cache totals in the service of the cart",
+        "files": ("src/cart.py",),
+        "diff": f"--- a/src/cart.py\n+++ b/src/cart.py\n@@ -10 +10 @@\n-    return {before}\n+    return {after}\n",
+        "outcome": "failed",
+        "error_message": f"{failing} failed",
+        "failing": (failing,),
+    }
+    return FixAttempt(**defaults | fields)
+
+
+def trying(session: str, count: int) -> Iterator[FixAttempt]:
+    """Give attempts of one session at a task of its own, which go to and fro until every tenth succeeds."""
+    for number in range(count):
+        fields: dict[str, Any] = {"outcome": "success", "failing": ()} if number % 10 == 9 else {}
+        yield attempt(session, number, f"task of {session}", **fields)
+
+
 def traffic(sessions: int, episodes: int, prefix: str = "s") -> list[SessionInput]:
     """Give events of many sessions, mixed; each session is of one topic, so that its order does not depend on luck.
 
-    Every fifth session is quiet, on the other topics in turn.
+    Of every five sessions one tries at a task of its own, at a quarter of the others' pace, since attempts cost most to
+    judge; and one is quiet, on the other topics in turn. That is 6.8 events a session and episode.
     """
-    each: list[Iterator[SessionInput]] = []
+    each: list[Iterator[SessionInput | None]] = []
     for number in range(sessions):
-        name = f"{prefix}{number}"
-        each.append(quiet(name, number // 5 % 4, 8 * episodes) if number % 5 == 4 else spinning(name, episodes))
+        name, count = f"{prefix}{number}", 8 * episodes
+        if number % 5 == 3:
+            each.append(event for attempt in trying(name, count // 4) for event in (attempt, None, None, None))
+        elif number % 5 == 4:
+            each.append(quiet(name, number // 5 % 4, count))
+        else:
+            each.append(spinning(name, episodes))
     return [event for row in itertools.zip_longest(*each) for event in row if event is not None]
 
 
@@ -112,14 +148,20 @@ class Outcome:
 
     alerts: dict[str, Alert] = field(default_factory=dict)
     states: dict[str, SessionState] = field(default_factory=dict)
+    tasks: dict[str, TaskState] = field(default_factory=dict)
 
 
 def outcome(events: Iterable[SessionInput], limits: Limits | None = None) -> Outcome:
-    """Apply events in-process, in their order."""
-    found = Outcome()
+    """Apply events in-process, in their order, to their sessions and tasks."""
+    found, limits = Outcome(), limits or Limits()
     for event in events:
-        state = found.states.setdefault(event.session_id, SessionState())
-        for alert in observe(state, event, limits or Limits()):
+        alerts, told = step(found.states.setdefault(event.session_id, SessionState()), event, limits)
+        if told is not None:
+            task = found.tasks.setdefault(told.task_id, TaskState())
+            alerts += observe_task(task, told, limits)
+            if task.empty:
+                del found.tasks[told.task_id]
+        for alert in alerts:
             assert alert.alert_id not in found.alerts
             found.alerts[alert.alert_id] = alert
     return found
@@ -151,8 +193,18 @@ class Wire:
 
     @property
     def changelog(self) -> str:
-        """Name of the changelog."""
-        return changelog_name(self.app_id)
+        """Name of the sessions' changelog."""
+        return changelog_name(self.app_id, SESSIONS_TABLE)
+
+    @property
+    def tasks_changelog(self) -> str:
+        """Name of the tasks' changelog."""
+        return changelog_name(self.app_id, TASKS_TABLE)
+
+    @property
+    def task_events(self) -> str:
+        """Name of the topic on which events are forwarded to tasks."""
+        return task_events_name(self.app_id)
 
     async def raw(self, topic: Topic, value: bytes | None, *, key: bytes | None = b"s", **fields: Any) -> Any:
         """Write one record to a topic of the contract as it is."""
@@ -187,31 +239,37 @@ class Wire:
         """Read all committed dead letters."""
         return await self.records(self.settings.topic(topics.DEAD_LETTERS))
 
-    async def stored(self) -> dict[tuple[int, bytes], bytes]:
-        """Fold the changelog: the last committed value by partition and key."""
+    async def stored(self, changelog: str | None = None) -> dict[tuple[int, bytes], bytes]:
+        """Fold a changelog, the sessions' unless told otherwise: the last committed value by partition and key."""
         found: dict[tuple[int, bytes], bytes] = {}
-        for record in await self.records(self.changelog):
+        for record in await self.records(changelog or self.changelog):
             if record.value is None:
                 found.pop((record.partition, record.key), None)
             elif record.key != HEARTBEAT_KEY:
                 found[record.partition, record.key] = record.value
+        assert len({key for _, key in found}) == len(found), "a session or task is in two partitions"
         return found
 
     async def states(self) -> dict[str, SessionState]:
         """Fold the changelog to states by session."""
         stored = await self.stored()
-        assert len({key for _, key in stored}) == len(stored), "a session is in two partitions"
-        return {key.decode(): decode_state(decode_session(value).state) for (_, key), value in stored.items()}
+        return {key.decode(): decode_state(decode_stored(value).state) for (_, key), value in stored.items()}
+
+    async def tasks(self) -> dict[str, TaskState]:
+        """Fold the tasks' changelog to states by task."""
+        stored = await self.stored(self.tasks_changelog)
+        return {key.decode(): decode_task(decode_stored(value).state, TaskState) for (_, key), value in stored.items()}
 
     async def lag(self) -> int:
-        """Give how many records of the inputs no committed offset has passed."""
-        names = [self.settings.topic(topic) for topic in topics.SESSION_INPUTS]
+        """Give how many records of the inputs no committed offset has passed; markers at the ends count."""
+        names = [*(self.settings.topic(topic) for topic in topics.SESSION_INPUTS), self.task_events]
         tps = [TopicPartition(name, number) for name in names for number in range(self.partitions)]
-        client = consumer(self.settings, group_id=self.app_id)
+        # What is not committed yet counts: so no event is out of sight between its own offset and what it forwards.
+        client = consumer(self.settings, group_id=self.app_id, isolation_level="read_uncommitted")
         client.assign(tps)
         async with running(client, self.settings):
-            ends, begins = await client.end_offsets(tps), await client.beginning_offsets(tps)
             committed = await asyncio.gather(*map(client.committed, tps))
+            ends, begins = await client.end_offsets(tps), await client.beginning_offsets(tps)
         return sum(ends[tp] - (begins[tp] if at is None else at) for tp, at in zip(tps, committed, strict=True))
 
     async def until_applied(self, seconds: float = 60.0) -> None:
@@ -241,8 +299,9 @@ async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 30.0) 
         await asyncio.sleep(0.2)
 
 
-def assert_same(alerts: Sequence[Alert], states: Mapping[str, SessionState], wanted: Outcome) -> None:
+async def assert_same(wire: Wire, wanted: Outcome) -> None:
     """Compare what workers wrote with what the detectors make of the same events: alerts once, states equal."""
+    alerts, states, tasks = await wire.alerts(), await wire.states(), await wire.tasks()
     times = Counter(alert.alert_id for alert in alerts)
     assert {name: count for name, count in times.items() if count > 1} == {}, "alerts were written twice"
     found = {alert.alert_id: without_position(alert) for alert in alerts}
@@ -251,6 +310,8 @@ def assert_same(alerts: Sequence[Alert], states: Mapping[str, SessionState], wan
     assert found == wanted.alerts
     assert states.keys() == wanted.states.keys()
     assert {name for name, state in states.items() if state != wanted.states[name]} == set(), "states differ"
+    assert tasks.keys() == wanted.tasks.keys()
+    assert {name for name, state in tasks.items() if state != wanted.tasks[name]} == set(), "tasks differ"
 
 
 class WorkerProcess(TractionProcess):
@@ -288,10 +349,10 @@ class WorkerInside:
 
     def __init__(self, wire: Wire, **options: Any) -> None:
         self.registry = CollectorRegistry()
-        observe_with = options.pop("observe", observe)
+        detection = options.pop("detection", DETECTION)
         settings = WorkerSettings(kafka=wire.settings, app_id=wire.app_id, session_timeout=6.0, **options)
         metrics = WorkerMetrics(self.registry, topics=settings.inputs)
-        self.worker = build(settings, wire.partitions, metrics, observe=observe_with, abandon=self._abandon)
+        self.worker = build(settings, wire.partitions, metrics, detection=detection, abandon=self._abandon)
         self._task: asyncio.Task[None] | None = None
 
     @staticmethod

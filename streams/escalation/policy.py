@@ -55,7 +55,8 @@ def respond(alert: Alert, now: datetime, settings: PolicySettings) -> Sequence[O
     """Say what follows from an alert.
 
     Recoveries ask nothing of anyone, nor does anything muted or observed only. A notice and a warning become guidance;
-    so does a termination where the mode is `warn`. Else a termination becomes a verdict, and its task is listed.
+    so does a termination where the mode is `warn`. Else a termination becomes a verdict, and its task is listed. Where
+    a task spins, all this is for the session whose event brought the alert about.
 
     Args:
         alert: the alert.

@@ -26,6 +26,7 @@ _BEGIN = {
     "analyze_root_cause": "The same failure came back each time: reproduce it by hand and find its cause first.",
 }
 _BEGIN_FAILING = "Reproduce the recurring failure by hand: it did not change, whatever the agent did."
+_BEGIN_TASK = "Look at the attempts above: find out what each of them took for granted, and whether that holds."
 _BEGIN_ELSE = "Look at the calls above: find out what the agent expected of them, and why they could not give it."
 
 
@@ -37,8 +38,11 @@ def report(alert: Alert) -> Report:
     """
     tried = tuple(line(call, MOST_LINE) for call in alert.evidence.calls[:MOST_CALLS])
     failure = line(alert.evidence.error, MOST_LINE) if alert.evidence.error else None
-    title = line(f"{alert.detector}: {alert.count:g} times in session {alert.session_id}", MOST_TITLE)
-    begin = _BEGIN.get(alert.suggested_strategy or "") or (_BEGIN_FAILING if failure else _BEGIN_ELSE)
+    of_task = alert.scope == "task"
+    where = f"task {alert.task_id}" if of_task else f"session {alert.session_id}"
+    title = line(f"{alert.detector}: {alert.count:g} times in {where}", MOST_TITLE)
+    otherwise = _BEGIN_TASK if of_task else _BEGIN_ELSE
+    begin = _BEGIN.get(alert.suggested_strategy or "") or (_BEGIN_FAILING if failure else otherwise)
     return Report(
         title=title,
         tried=tried,
@@ -59,11 +63,36 @@ def _wasted(alert: Alert) -> str:
     return f"{alert.tokens_wasted:,} tokens{cost}, {'estimated' if alert.wasted_estimated else 'measured'}"
 
 
+def _spinning(alert: Alert) -> list[tuple[str, str]]:
+    """Say what spins: a session, or a task over its sessions, and in which way."""
+    if alert.scope == "session":
+        return [("session", alert.session_id), ("task", alert.task_id)]
+    rows = [("task", alert.task_id), ("latest session", alert.session_id)]
+    if alert.pattern is not None:
+        rows.append(("pattern", alert.pattern.replace("_", " ")))
+    if alert.suggested_strategy is not None:
+        rows.append(("suggested strategy", alert.suggested_strategy.replace("_", " ")))
+    return rows
+
+
+def _likeness(alert: Alert) -> list[tuple[str, str]]:
+    """Say how alike the attempts are, where that was measured, and where they were read from."""
+    evidence = alert.evidence
+    rows = []
+    if evidence.word_similarity is not None:
+        rows.append(("alike in words", f"{evidence.word_similarity:.0%}"))
+    if evidence.diff_similarity is not None:
+        rows.append(("alike in changes", f"{evidence.diff_similarity:.0%} of the changed lines"))
+    if evidence.derived:
+        rows.append(("attempts", "read from tool calls: edits, then a check"))
+    return rows
+
+
 def _markdown(alert: Alert, title: str, tried: tuple[str, ...], failure: str | None, begin: str) -> str:
     def row(name: str, value: str) -> str:
         return f"| {name} | {markdown_text(line(value, MOST_LINE))} |"
 
-    rows = [row("session", alert.session_id), row("task", alert.task_id)]
+    rows = [row(name, value) for name, value in (*_spinning(alert), *_likeness(alert))]
     if alert.task is not None and alert.task.repo:
         rows.append(row("repository", alert.task.repo))
     if alert.agent is not None:
@@ -98,5 +127,6 @@ def _evidence(alert: Alert) -> tuple[str, ...]:
     if alert.evidence.position is not None:
         position = alert.evidence.position
         lines.append(f"triggered by {line(position.topic, MOST_LINE)}-{position.partition} offset {position.offset}")
+    lines += [f"attempt {line(attempt, MOST_LINE)}" for attempt in alert.evidence.attempt_ids[-MOST_IDS:]]
     lines += [f"event {line(event, MOST_LINE)}" for event in alert.evidence.event_ids[-MOST_IDS:]]
     return tuple(lines)

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, cast
 import faust
 import mode
 
-import detectors
+from streams.topics import SESSIONS_TABLE, TASKS_TABLE
 from streams.worker.apply import Applier
 from streams.worker.engine import Engine
 from streams.worker.faults import abandon
+from streams.worker.judge import DETECTION
 from streams.worker.overrides import Overrides, OverridesFollower
 from streams.worker.ownership import Ownerships
 from streams.worker.settings import FETCH_BYTES, POLL_RECORDS
-from streams.worker.store import FAUST_LOGGER, SessionTable
+from streams.worker.store import FAUST_LOGGER, StateTable
+from streams.worker.sweep import Sweeper
 from streams.worker.transport import BatchConsumer, BatchSchema, BatchTransport
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from streams.kafka import KafkaSettings
     from streams.metrics import WorkerMetrics
-    from streams.worker.apply import Observe
+    from streams.worker.judge import Detection
     from streams.worker.settings import WorkerSettings
 
 
@@ -63,7 +65,7 @@ class Worker:
 
     @property
     def tables(self) -> TableManager:
-        """Faust's tables: one."""
+        """Faust's tables: of sessions and of tasks."""
         return cast("TableManager", self.app.tables)
 
     @property
@@ -80,9 +82,10 @@ class Worker:
         await self.follower.start()
         await self.ownerships.start()
         following = asyncio.create_task(self.follower.follow(self.engine.reconcile))
+        sweeping = asyncio.create_task(Sweeper(self).run())
         starting = asyncio.create_task(self.app.start())
         failing = asyncio.create_task(self.app.wait_until_stopped())
-        tasks: set[asyncio.Task[Any]] = {following, starting, failing}
+        tasks: set[asyncio.Task[Any]] = {following, sweeping, starting, failing}
         try:
             while failing in tasks:
                 done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -115,7 +118,7 @@ def build(
     partitions: int,
     metrics: WorkerMetrics,
     *,
-    observe: Observe = detectors.observe,
+    detection: Detection = DETECTION,
     abandon: Callable[[int, str], NoReturn] = abandon,
 ) -> Worker:
     """Build a worker on the running event loop.
@@ -124,7 +127,7 @@ def build(
         settings: see there.
         partitions: how many the inputs have.
         metrics: counts.
-        observe: the detectors.
+        detection: the detectors.
         abandon: ends the process when it must not go on.
     """
     app = App(
@@ -144,7 +147,7 @@ def build(
         # An agent that fails takes the process down; Faust's default would lose the batch and hang at the end.
         agent_supervisor=mode.CrashingSupervisor,
         store="memory://",
-        Table=SessionTable,
+        Table=StateTable,
         table_standby_replicas=0,  # with a store in memory they cost and save nothing
         # Topics are made by `traction topics create`; the group's leader needs none of its own.
         topic_allow_declare=False,
@@ -154,14 +157,18 @@ def build(
         value_serializer="raw",
         web_enabled=False,  # our own pages; Faust's would serve the table to everyone
     )
-    table = cast("SessionTable", app.Table("sessions", key_type=bytes, value_type=bytes, partitions=partitions))
+    sessions, tasks = (
+        cast("StateTable", app.Table(name, key_type=bytes, value_type=bytes, partitions=partitions))
+        for name in (SESSIONS_TABLE, TASKS_TABLE)
+    )
     overrides = Overrides(settings.limits)
-    applier = Applier(settings, overrides, metrics, observe)
+    applier = Applier(settings, overrides, metrics, detection)
     follower = OverridesFollower(settings.kafka, overrides)
     ownerships = Ownerships(
         settings,
         count=partitions,
-        table=table,
+        sessions=sessions,
+        tasks=tasks,
         extra=lambda: list(follower.positions),
         metrics=metrics,
         abandon=abandon,

@@ -8,35 +8,32 @@ from __future__ import annotations
 
 import logging
 import traceback
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 from aiokafka import TopicPartition
 
 from detectors import UnsupportedState
-from schemas.decode import InvalidEvent, check_key, decode
-from schemas.encode import encode, headers, record_key
-from schemas.outputs import Position
+from schemas.invalid import InvalidEvent
 from streams.metrics import EVENT_RESULTS
-from streams.received import check_header_names, dead_letter, traceparent
-from streams.worker.partition import Outgoing
+from streams.received import check_header_names, traceparent
+from streams.topics import TASK_EVENTS
+from streams.worker.judge import SessionJudge, TaskJudge
+from streams.worker.outgoing import alert_record, forwarded, kind_of, refused
 from streams.worker.records import UnsupportedRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from aiokafka.structs import ConsumerRecord
 
-    from detectors import Limits, SessionState
-    from schemas.events import SessionInput
-    from schemas.outputs import Alert
     from schemas.topics import Topic
     from streams.metrics import WorkerMetrics
+    from streams.worker.judge import Detection, Judge, Judged
+    from streams.worker.live import Live
+    from streams.worker.outgoing import Origin, Outgoing
     from streams.worker.overrides import Overrides
-    from streams.worker.partition import Live, Partition
+    from streams.worker.partition import Partition
     from streams.worker.settings import WorkerSettings
-
-    Observe = Callable[[SessionState, SessionInput, Limits], list[Alert]]
 
 logger = logging.getLogger(__name__)
 
@@ -54,19 +51,16 @@ class Applier:
         settings: gives the topics' names and the group.
         overrides: says by which limits an event is judged.
         metrics: counts.
-        observe: the detectors.
+        detection: the detectors.
     """
 
     def __init__(
-        self, settings: WorkerSettings, overrides: Overrides, metrics: WorkerMetrics, observe: Observe
+        self, settings: WorkerSettings, overrides: Overrides, metrics: WorkerMetrics, detection: Detection
     ) -> None:
-        self._alerts = settings.alerts
-        self._dead_letters = settings.dead_letters
-        self._group = settings.app_id
-        self._source = f"/traction/worker/{settings.app_id}"
-        self._overrides = overrides
+        self._settings = settings
         self._metrics = metrics
-        self._observe = observe
+        self._sessions = SessionJudge(overrides, detection)
+        self._tasks = TaskJudge(overrides, detection)
         self._failures: set[str] = set()
         self._made_anew: set[TopicPartition] = set()
 
@@ -74,27 +68,34 @@ class Applier:
         """Apply records of one input partition, in their order.
 
         Args:
-            partition: whose sessions they change.
+            partition: whose sessions or tasks they change.
             topic: the topic they were read from.
             records: the records; none of them was applied before.
 
         Raises:
-            UnsupportedRecord: a session was stored in a form that this release does not read.
+            UnsupportedRecord: a session or task was stored in a form that this release does not read.
             UnsupportedState: likewise its state.
         """
+        judge: Judge[Any, Any] = self._tasks if topic is TASK_EVENTS else self._sessions
+        table = partition.table(topic)
         results = dict.fromkeys(EVENT_RESULTS, 0)
         misrouted = 0
         for record in records:
-            live: Live | None = None
+            live: Live[Any] | None = None
             try:
                 check_header_names(record.headers)
-                event = cast("SessionInput", decode(topic, record.value, record.headers))
-                check_key(topic, event, record.key)
-                live = partition.session(record.key)
+                event, place = judge.read(topic, record)
+                live = table.get(record.key)
                 misrouted += live.misrouted
                 if self._applied_before(live, topic, record):
                     continue
-                results[self._apply(partition, topic, record, event, live)] += 1
+                judged = judge.judge(live.state, event)
+                written = self._written(record, judged, place)
+                table.keep(record.key, live)
+                # From here on nothing fails any more: the event is applied whole.
+                live.applied[topic.name] = record.offset, record.timestamp
+                self._put(partition, judged, written)
+                results[judged.result] += 1
             except InvalidEvent as problem:
                 self.refuse(partition, record, problem)
             except STATE_ERRORS:
@@ -107,31 +108,26 @@ class Applier:
         if misrouted:
             self._metrics.misrouted.labels(records[0].topic).inc(misrouted)
 
-    def _apply(
-        self, partition: Partition, topic: Topic, record: ConsumerRecord, event: SessionInput, live: Live
-    ) -> str:
-        state = live.state
-        limits, muted = self._overrides.resolve(event, state)
-        duplicates, late, calls = state.duplicates, state.late, state.calls
-        alerts = self._observe(state, event, limits)
-        written = [self._alert(record, alert, muted=muted) for alert in alerts]
-        partition.keep(record.key, live)
-        # From here on nothing fails any more: the event is applied whole.
-        live.applied[topic.name] = record.offset, record.timestamp
+    def _written(self, record: ConsumerRecord, judged: Judged, place: Origin) -> list[Outgoing]:
+        trace = traceparent(record.headers)
+        written = [alert_record(self._settings, alert, place, trace, muted=judged.muted) for alert in judged.alerts]
+        if judged.task_event is not None:
+            written.append(forwarded(self._settings, judged.task_event, place, trace))
+        return written
+
+    def _put(self, partition: Partition, judged: Judged, written: list[Outgoing]) -> None:
         for out in written:
             partition.put(out)
-        for alert in alerts:
+        for alert in judged.alerts:
             self._metrics.alerts.labels(alert.level, alert.detector).inc()
-        if state.calls != calls and state.latest_score is not None:
-            self._metrics.spin_score.observe(state.latest_score)
-        if state.late != late:
-            return "late"
-        return "duplicate" if state.duplicates != duplicates else "applied"
+        if judged.task_event is not None:
+            self._metrics.task_events.labels(kind_of(judged.task_event)).inc()
+        if judged.score is not None:
+            self._metrics.spin_score.observe(judged.score)
 
     def refuse(self, partition: Partition, record: ConsumerRecord, problem: InvalidEvent) -> None:
         """Have a record written to the dead letters: key, value and headers as they came, and why."""
-        letter = dead_letter(record, problem, self._group)
-        partition.put(Outgoing(self._dead_letters, letter.key, letter.value, letter.headers, record.timestamp))
+        partition.put(refused(self._settings, record, problem))
         self._metrics.dead_letters.labels(problem.reason).inc()
         self._metrics.events.labels(record.topic, "dead").inc()
 
@@ -142,7 +138,7 @@ class Applier:
             self._metrics.source_resets.inc()
             logger.warning("%s-%d was made anew (or cut): offsets begin again, and its events are applied", *tp)
 
-    def _applied_before(self, live: Live, topic: Topic, record: ConsumerRecord) -> bool:
+    def _applied_before(self, live: Live[Any], topic: Topic, record: ConsumerRecord) -> bool:
         last = live.applied.get(topic.name)
         if last is None or record.offset > last[0]:
             return False
@@ -160,19 +156,7 @@ class Applier:
         )
         return True
 
-    def _alert(self, record: ConsumerRecord, found: Alert, *, muted: bool) -> Outgoing:
-        position = Position(topic=record.topic, partition=record.partition, offset=record.offset)
-        evidence = msgspec.structs.replace(found.evidence, position=position)
-        alert = msgspec.structs.replace(found, evidence=evidence, muted=muted or found.muted)
-        return Outgoing(
-            self._alerts,
-            record_key(alert),
-            encode(alert),
-            headers(alert, source=self._source, traceparent=traceparent(record.headers)),
-            record.timestamp,
-        )
-
-    def _fail(self, partition: Partition, live: Live | None, record: ConsumerRecord, failure: Exception) -> None:
+    def _fail(self, partition: Partition, live: Live[Any] | None, record: ConsumerRecord, failure: Exception) -> None:
         """Set one event aside that our own code fails on; else it would stop its partition for ever."""
         if live is not None:
             live.restore()

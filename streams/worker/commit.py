@@ -1,4 +1,4 @@
-"""Commits what one partition has to write: state, alerts, dead letters and offsets in one Kafka transaction.
+"""Commits what one partition has to write: states, offsets and all other records in one Kafka transaction.
 
 The transactional id names the partition, so that a later owner's producer fences this one. A commit that fails is not
 tried again in this process: the partition is somebody else's now, or the brokers are gone, and the process ends.
@@ -36,7 +36,7 @@ class Committer:
         producer: its transactional producer, started.
         settings: intervals and names.
         metrics: counts.
-        live_limit: gives the number of sessions that the partition may keep in memory.
+        live_limit: gives the number of sessions and tasks that the partition may keep in memory.
         abandon: ends the process.
     """
 
@@ -80,7 +80,7 @@ class Committer:
                     return
                 async with asyncio.timeout(self._settings.away_timeout):
                     await self._write(taken, sent)
-                # 8. What was committed is what recovery would give: the table may have it.
+                # 8. What was committed is what recovery would give: the tables may have it.
                 self._partition.settle(taken)
                 self._partition.trim(self._live_limit())
                 self._measure(taken, began)
@@ -91,19 +91,24 @@ class Committer:
         producer, number = self._producer, self._partition.number
         # 3. Begin. (Not by `async with`: that would wait for an abort when we are fenced or the brokers are gone.)
         await producer.begin_transaction()
-        # 4. Send everything; the changelog has one partition for each of ours. Noted one by one: the records before a
+        # 4. Send everything; a changelog has one partition for each of ours. Noted one by one: the records before a
         #    failure are asked for its cause.
-        changelog = self._settings.changelog
-        for key, value in taken.sessions:
-            future = await producer.send(changelog, key=key, value=value, partition=number)
-            sent.append(future)
+        settings = self._settings
+        for changelog, changes in (
+            (settings.sessions_changelog, taken.sessions),
+            (settings.tasks_changelog, taken.tasks),
+        ):
+            for key, value in changes:
+                future = await producer.send(changelog, key=key, value=value, partition=number)
+                sent.append(future)
         for out in taken.outgoing:
             future = await producer.send(out.topic, key=out.key, value=out.value, headers=out.headers)
             sent.append(future)
         # 5. Wait until the brokers have it.
         await asyncio.gather(*sent)
-        # 6. The offsets belong to the same transaction.
-        await producer.send_offsets_to_transaction(taken.applied, self._settings.app_id)
+        # 6. The offsets belong to the same transaction. There are none when only tasks expired.
+        if taken.applied:
+            await producer.send_offsets_to_transaction(taken.applied, settings.app_id)
         # 7. Commit.
         await producer.commit_transaction()
 
@@ -138,7 +143,7 @@ class Committer:
         metrics, now = self._metrics, time.time()
         metrics.commit_seconds.observe(time.monotonic() - began)
         metrics.last_commit_timestamp.set(now)
-        metrics.state_bytes.inc(sum(len(value) for _, value in taken.sessions))
+        metrics.state_bytes.inc(sum(len(value or b"") for _, value in (*taken.sessions, *taken.tasks)))
         alerts = self._settings.alerts
         for out in taken.outgoing:
             if out.topic == alerts:

@@ -187,9 +187,9 @@ class Engine:
         if records:
             self._metrics.batch_records.observe(len(records))
             if tp in partition.fresh:
-                # Brokers forget what was committed of a topic that is deleted; the sessions do not.
+                # Brokers forget what was committed of a topic that is deleted; the states do not.
                 partition.fresh.remove(tp)
-                if partition.begins_again(topic.name, records[0].offset, records[0].timestamp):
+                if partition.table(topic).begins_again(topic.name, records[0].offset, records[0].timestamp):
                     self._applier.note_anew(tp)
         for begin in range(0, len(records), SLICE_RECORDS):
             while partition.uncommitted >= MAX_UNCOMMITTED_RECORDS and not partition.ended:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer
     from aiokafka.structs import ConsumerRecord
 
-    from detectors import SessionState
-    from schemas.events import Override, SessionInput
+    from schemas.common import Agent, Task
+    from schemas.events import Override
     from streams.kafka import KafkaSettings
 
 logger = logging.getLogger(__name__)
@@ -79,22 +79,29 @@ class Overrides:
         if self._by_scope.pop(scope, None) is not None:
             self._merged.clear()
 
-    def resolve(self, event: SessionInput, state: SessionState) -> tuple[Limits, bool]:
-        """Say by which limits an event is judged, and whether its alerts are muted.
+    def resolve(
+        self, agent: Agent | None, task: Task | None, *, session_id: str, task_id: str, at: datetime
+    ) -> tuple[Limits, bool]:
+        """Say by which limits an event of a session, or of a task, is judged, and whether its alerts are muted.
 
-        What the event does not say of agent and task is taken from what the session said before. Expiry goes by the
-        event's own time, so that the same events give the same answer whenever they are read.
+        Expiry goes by the event's own time, so that the same events give the same answer whenever they are read.
+
+        Args:
+            agent: who acts, as far as known.
+            task: for which task, likewise.
+            session_id: the event's session.
+            task_id: the task's id; the session's own where none was given.
+            at: the event's time.
         """
         if not self._by_scope:
             return self._base, False
-        agent, task = event.agent or state.agent, event.task or state.task
         scopes = (
             f"role:{agent.role}" if agent else "",
             f"repo:{task.repo}" if task else "",
-            f"task:{(task.id if task else None) or event.session_id}",
-            f"session:{event.session_id}",
+            f"task:{task_id}",
+            f"session:{session_id}",
         )
-        held = [found for scope in scopes if (found := self._by_scope.get(scope)) and _holds(found, event.occurred_at)]
+        held = [found for scope in scopes if (found := self._by_scope.get(scope)) and _holds(found, at)]
         if not held:
             return self._base, False
         return self._limits(held), any(override.mute for override in held)

@@ -1,6 +1,6 @@
 """Takes partitions over and gives them up, in the order that keeps every event counted once.
 
-Taking over: fence the former owner, put a data record at the changelog's end, and only then read what is committed.
+Taking over: fence the former owner, put a data record at each changelog's end, and only then read what is committed.
 Giving up: stop applying, commit, stop the producer. What is applied in between is not decided here.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from aiokafka import TopicPartition
 
 from streams.kafka import producer
 from streams.worker.commit import Committer
 from streams.worker.faults import EXIT_LOST
+from streams.worker.live import SESSIONS, TASKS, LiveTable
 from streams.worker.partition import Partition
 from streams.worker.records import HEARTBEAT_KEY, HEARTBEAT_VALUE
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
 
     from streams.metrics import WorkerMetrics
+    from streams.worker.live import Form
     from streams.worker.settings import WorkerSettings
-    from streams.worker.store import SessionTable
+    from streams.worker.store import StateTable
+
+S = TypeVar("S")
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +58,9 @@ class Ownerships:
     Args:
         settings: names and times.
         count: how many partitions the inputs have.
-        table: where Faust recovers the sessions to.
-        extra: input partitions besides the sessions', whose offsets partition 0 commits.
+        sessions: where Faust recovers the sessions to.
+        tasks: likewise the tasks.
+        extra: partitions of other inputs, of topics that every worker reads whole; partition 0 commits their offsets.
         metrics: counts.
         abandon: ends the process.
     """
@@ -65,14 +70,16 @@ class Ownerships:
         settings: WorkerSettings,
         *,
         count: int,
-        table: SessionTable,
+        sessions: StateTable,
+        tasks: StateTable,
         extra: Callable[[], Collection[TopicPartition]],
         metrics: WorkerMetrics,
         abandon: Callable[[int, str], NoReturn],
     ) -> None:
         self._settings = settings
         self._count = count
-        self.table = table
+        self.sessions = sessions
+        self.tasks = tasks
         self._extra = extra
         self._metrics = metrics
         self._abandon = abandon
@@ -99,7 +106,7 @@ class Ownerships:
         """Take over what was assigned; anything owned before must have been released.
 
         Args:
-            assigned: everything assigned to this process; what is no session input is left out.
+            assigned: everything assigned to this process; what is no input of ours is left out.
             offsets: for what is committed.
         """
         inputs = self._settings.inputs
@@ -135,9 +142,9 @@ class Ownerships:
         current = {
             number: Partition(
                 number,
-                self._count,
-                self._stored(number),
-                {tp: at for tp, at in positions.items() if number == self._owner(tp)},
+                sessions=self._live(SESSIONS, number, self.sessions),
+                tasks=self._live(TASKS, number, self.tasks),
+                positions={tp: at for tp, at in positions.items() if number == self._owner(tp)},
             )
             for number in numbers
         }
@@ -177,9 +184,8 @@ class Ownerships:
         return made
 
     async def _beat(self, number: int) -> None:
-        await self._heart.send_and_wait(
-            self._settings.changelog, key=HEARTBEAT_KEY, value=HEARTBEAT_VALUE, partition=number
-        )
+        for changelog in (self._settings.sessions_changelog, self._settings.tasks_changelog):
+            await self._heart.send_and_wait(changelog, key=HEARTBEAT_KEY, value=HEARTBEAT_VALUE, partition=number)
 
     async def _positions(
         self, numbers: list[int], offsets: Offsets
@@ -196,8 +202,8 @@ class Ownerships:
     def _owner(self, tp: TopicPartition) -> int:
         return tp.partition if tp.topic in self._settings.inputs else EXTRA_OWNER
 
-    def _stored(self, number: int) -> Callable[[], dict[bytes, bytes]]:
-        return lambda: self.table.sessions.partition(number)
+    def _live(self, form: Form[S], number: int, table: StateTable) -> LiveTable[S]:
+        return LiveTable(form, number, self._count, lambda: table.store.partition(number))
 
     def _live_limit(self) -> int:
         return self._settings.live_sessions // max(1, len(self.current))

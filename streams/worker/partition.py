@@ -1,4 +1,4 @@
-"""What one owned partition holds between two commits: sessions in memory, what changed, and what is to be written.
+"""What one owned partition holds between two commits: states in memory, what changed, and what is to be written.
 
 A partition object lives as long as one ownership: after a rebalance there is a new one, even for the same partition.
 It is only touched from the event loop and never awaits; talking to Kafka is the committer's business.
@@ -7,77 +7,33 @@ It is only touched from the event loop and never awaits; talking to Kafka is the
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from aiokafka.partitioner import murmur2
-
-from detectors import SessionState, decode_state, encode_state
-from streams.worker.records import decode_session, encode_session
+from streams.topics import TASK_EVENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from aiokafka import TopicPartition
 
-
-@dataclass(slots=True)
-class Outgoing:
-    """A record to be written with the next commit.
-
-    Attributes:
-        topic: its topic's name.
-        key: its key; it decides the partition (murmur2).
-        value: its value.
-        headers: its headers.
-        appended_ms: when the record was appended that brought it about, ms since 1970.
-    """
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
-    appended_ms: int
-
-
-@dataclass(slots=True)
-class Live:
-    """One session in memory.
-
-    Attributes:
-        state: the detectors' state.
-        applied: for each input topic (short name) the offset applied last and its record's time.
-        misrouted: whether its key belongs into another partition.
-        encoded: the state as it was after the last event that was applied whole; None before the first.
-    """
-
-    state: SessionState
-    applied: dict[str, tuple[int, int]]
-    misrouted: bool
-    encoded: bytes | None
-
-    def keep(self) -> None:
-        """Keep the state as it is now. Done for every event: it costs 2 microseconds, detection tens of them."""
-        self.encoded = encode_state(self.state)
-
-    def restore(self) -> None:
-        """Go back to the state that was kept last, after an event that was applied in part."""
-        self.state = SessionState() if self.encoded is None else decode_state(self.encoded)
+    from detectors import SessionState, TaskState
+    from schemas.topics import Topic
+    from streams.worker.live import Changes, LiveTable
+    from streams.worker.outgoing import Outgoing
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one transaction writes: state and offsets as they were at one moment.
+    """What one transaction writes: states and offsets as they were at one moment.
 
     Attributes:
-        sessions: key and value of each changed session's changelog record.
-        outgoing: alerts and dead letters.
+        sessions: the changelog records of the sessions that changed.
+        tasks: likewise of the tasks.
+        outgoing: what else is written: alerts, dead letters, what is forwarded to tasks.
         applied: for each input partition the offset to read next.
     """
 
-    sessions: list[tuple[bytes, bytes]]
+    sessions: Changes
+    tasks: Changes
     outgoing: list[Outgoing]
     applied: dict[TopicPartition, int]
 
@@ -87,19 +43,22 @@ class Partition:
 
     Args:
         number: the partition.
-        count: how many partitions there are.
-        stored: gives the partition's sessions in the table: changelog values by key.
+        sessions: its sessions.
+        tasks: its tasks.
         positions: for each input partition the offset that comes next: the committed one.
     """
 
     def __init__(
         self,
         number: int,
-        count: int,
-        stored: Callable[[], dict[bytes, bytes]],
+        *,
+        sessions: LiveTable[SessionState],
+        tasks: LiveTable[TaskState],
         positions: dict[TopicPartition, int],
     ) -> None:
         self.number = number
+        self.sessions = sessions
+        self.tasks = tasks
         self.positions = positions
         self.committed = dict(positions)
         self.applied: dict[TopicPartition, int] = {}
@@ -115,67 +74,17 @@ class Partition:
         self.urgent = asyncio.Event()
         self.room = asyncio.Event()
         self.room.set()
-        self._count = count
-        self._stored = stored
-        self._live: OrderedDict[bytes, Live] = OrderedDict()
-        self._dirty: dict[bytes, Live] = {}
         self._outgoing: list[Outgoing] = []
 
-    @property
-    def live_sessions(self) -> int:
-        """Sessions whose state is in memory."""
-        return len(self._live)
-
-    def session(self, key: bytes) -> Live:
-        """Give a session, read from the table when it is not in memory.
-
-        Raises:
-            UnsupportedRecord: its record is of a form that this release does not read.
-            UnsupportedState: likewise the state in it.
-        """
-        live = self._live.get(key)
-        if live is not None:
-            self._live.move_to_end(key)
-            return live
-        misrouted = (murmur2(key) & 0x7FFFFFFF) % self._count != self.number
-        stored = self._stored().get(key)
-        if stored is None:
-            live = Live(SessionState(), {}, misrouted, None)
-        else:
-            record = decode_session(stored)
-            live = Live(decode_state(record.state), record.applied, misrouted, record.state)
-        self._live[key] = live
-        return live
-
-    def begins_again(self, topic: str, offset: int, timestamp_ms: int) -> bool:
-        """Tell whether a stored session knows of a record as far or further, yet older: then offsets began again.
-
-        Looks at all sessions until one is found: only to be asked where a log begins.
-
-        Args:
-            topic: the input topic's short name.
-            offset: the offset of a record of it.
-            timestamp_ms: its time; the broker stamps inputs, so that times rise with offsets.
-
-        Raises:
-            UnsupportedRecord: a session is stored in a form that this release does not read.
-        """
-        found = (decode_session(stored).applied.get(topic) for stored in self._stored().values())
-        return any(last is not None and last[0] >= offset and last[1] < timestamp_ms for last in found)
-
-    def keep(self, key: bytes, live: Live) -> None:
-        """Keep a session's state as it is now: the next commit writes it.
-
-        Raises:
-            Exception: the state cannot be encoded; it stays as it was kept before.
-        """
-        live.keep()
-        self._dirty[key] = live
+    def table(self, topic: Topic) -> LiveTable[Any]:
+        """Give the states that the records of an input change."""
+        return self.tasks if topic is TASK_EVENTS else self.sessions
 
     def put(self, outgoing: Outgoing) -> None:
-        """Have a record written, by a commit as soon as possible."""
+        """Have a record written: by a commit as soon as possible, or by the next one where it is not urgent."""
         self._outgoing.append(outgoing)
-        self.urgent.set()
+        if outgoing.urgent:
+            self.urgent.set()
 
     def advance(self, tp: TopicPartition, position: int, records: int, applied_ms: int) -> None:
         """Say that an input was applied up to a position.
@@ -192,17 +101,23 @@ class Partition:
         self.uncommitted += records
         self.changed.set()
 
+    def expire_tasks(self, keys: list[bytes], before_ms: int) -> int:
+        """Have tasks removed that nothing was heard of for long; see `LiveTable.expire`."""
+        expired = self.tasks.expire(keys, before_ms)
+        if expired:
+            self.changed.set()
+        return expired
+
     def spoil(self) -> None:
         """Say that applying broke off half-way: nothing of this partition may be committed any more."""
         self.ended = self._spoilt = True
 
     def snapshot(self) -> Snapshot | None:
         """Take what is to be committed; None when there is nothing. State and offsets agree: nothing awaits in here."""
-        if self._spoilt or not (self.applied or self._outgoing):
+        if self._spoilt or not (self.applied or self._outgoing or self.tasks.changed):
             return None
-        sessions = [(key, encode_session(live.applied, live.encoded or b"")) for key, live in self._dirty.items()]
-        taken = Snapshot(sessions, self._outgoing, self.applied)
-        self._dirty, self._outgoing, self.applied = {}, [], {}
+        taken = Snapshot(self.sessions.take(), self.tasks.take(), self._outgoing, self.applied)
+        self._outgoing, self.applied = [], {}
         self.uncommitted = 0
         self.changed.clear()
         self.urgent.clear()
@@ -210,15 +125,15 @@ class Partition:
 
     def settle(self, taken: Snapshot) -> None:
         """Take over a snapshot that was committed."""
-        self._stored().update(taken.sessions)
+        self.sessions.settle(taken.sessions)
+        self.tasks.settle(taken.tasks)
         self.committed.update(taken.applied)
         self.room.set()
 
     def trim(self, most: int) -> None:
-        """Drop the sessions not used for longest from memory until there are no more than so many.
+        """Drop the sessions and tasks not used for longest from memory until there are no more than so many together.
 
-        Sessions with changes not yet committed stay; the others are in the table.
+        Tasks may have half of the room; what they leave of it is the sessions'.
         """
-        surplus = max(0, len(self._live) - most)
-        for key in list(islice((key for key in self._live if key not in self._dirty), surplus)):
-            del self._live[key]
+        self.tasks.trim(most // 2)
+        self.sessions.trim(max(0, most - len(self.tasks)))

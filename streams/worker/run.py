@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-import detectors
 from schemas.topics import ALERTS, DEAD_LETTERS, OVERRIDES, SESSION_INPUTS
 from streams.fetching import UnreadableBatch
 from streams.lag import LagWatch
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
 
     from streams.pages import PageSettings
     from streams.worker.app import Worker
-    from streams.worker.apply import Observe
     from streams.worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
 
 TOPICS = (*SESSION_INPUTS, OVERRIDES, ALERTS, DEAD_LETTERS)
-"""What a worker reads and writes, besides its changelog."""
+"""What a worker reads and writes, besides the workers' own topics."""
 
 COMMIT_SECONDS = 6.0
 """How long the last commits may take at the end."""
@@ -50,8 +48,6 @@ async def run(
     settings: WorkerSettings,
     page_settings: PageSettings,
     tell: Callable[[str], None],
-    *,
-    observe: Observe = detectors.observe,
 ) -> int:
     """Run a worker until it is told to stop by SIGTERM or SIGINT; a second signal ends it at once.
 
@@ -59,7 +55,6 @@ async def run(
         settings: of the worker.
         page_settings: where its HTTP pages are.
         tell: is told the ready line, again after every rebalance.
-        observe: the detectors.
 
     Returns:
         The exit code, 0. When the worker must not go on, the process ends without coming back here.
@@ -77,7 +72,7 @@ async def run(
         health = Health(CONDITIONS)
         pages = Pages(page_settings, registry, health)
         await pages.start()
-        worker = build(settings, partitions, metrics, observe=observe)
+        worker = build(settings, partitions, metrics)
 
         def ready(numbers: list[int]) -> None:
             which = ", ".join(map(str, numbers)) or "none (other workers have them)"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from detectors import Limits
 from schemas.topics import ALERTS, DEAD_LETTERS, SESSION_INPUTS, Topic
 from streams.kafka import KafkaSettings
-from streams.topics import DEFAULT_APP_ID, changelog_name
+from streams.topics import DEFAULT_APP_ID, SESSIONS_TABLE, TASK_EVENTS, TASKS_TABLE, changelog_name, task_events_name
 
 POLL_RECORDS = 2_000
 """Most records of one fetch that are handed over at once; what a partition has beyond waits for the next turn."""
@@ -39,15 +39,17 @@ class WorkerSettings:
 
     Attributes:
         kafka: where the brokers are and how to log in.
-        app_id: name of the group, and what the changelog's and the transactions' names start with; workers with the
-            same one share the partitions.
+        app_id: name of the group, and what the names of the workers' own topics and of the transactions start with;
+            workers with the same one share the partitions.
         instance_id: name of this process among the workers, for static membership (KIP-345): a restart within the
             session timeout then moves no partition. None for dynamic membership.
-        commit_interval: seconds between commits of a partition in which nothing was alerted; alerts and dead letters
-            are committed at once.
-        live_sessions: sessions whose state is kept decoded, over all partitions.
+        commit_interval: seconds between commits of a partition in which nothing was alerted; alerts, dead letters and
+            what tasks are judged by are committed at once.
+        live_sessions: sessions and tasks whose state is kept decoded, together and over all partitions.
         session_timeout: seconds without a sign of life after which the group gives a worker up.
         away_timeout: seconds that a commit, or taking partitions over, may last before the worker gives up and exits.
+        sweep_interval: seconds between two looks for tasks that nothing was heard of for longer than
+            `limits.tasks.retention_days`.
         limits: the detectors' limits where no override says otherwise.
     """
 
@@ -58,6 +60,7 @@ class WorkerSettings:
     live_sessions: int = 100_000
     session_timeout: float = 30.0
     away_timeout: float = 60.0
+    sweep_interval: float = 600.0
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -81,14 +84,24 @@ class WorkerSettings:
         return self.away_timeout
 
     @property
-    def changelog(self) -> str:
+    def sessions_changelog(self) -> str:
         """Name of the topic that keeps the sessions' state."""
-        return changelog_name(self.app_id)
+        return changelog_name(self.app_id, SESSIONS_TABLE)
+
+    @property
+    def tasks_changelog(self) -> str:
+        """Name of the topic that keeps the tasks' state."""
+        return changelog_name(self.app_id, TASKS_TABLE)
+
+    @property
+    def task_events(self) -> str:
+        """Name of the topic on which events are forwarded to their tasks."""
+        return task_events_name(self.app_id)
 
     @property
     def inputs(self) -> dict[str, Topic]:
-        """The topics of session events, by their names on the brokers."""
-        return {self.kafka.topic(topic): topic for topic in SESSION_INPUTS}
+        """The topics of session events, and that of what is forwarded to tasks, by their names on the brokers."""
+        return {self.kafka.topic(topic): topic for topic in SESSION_INPUTS} | {self.task_events: TASK_EVENTS}
 
     @property
     def alerts(self) -> str:

@@ -1,4 +1,4 @@
-"""The store behind Faust's table of sessions: bytes in memory, kept apart by partition.
+"""The store behind Faust's tables of sessions and of tasks: bytes in memory, kept apart by partition.
 
 Faust's own memory store mixes all partitions, so that a session sent to two partitions by a wrong partitioner would
 share one entry, and what was deleted while a partition was elsewhere would come back. Faust fills it while it
@@ -26,8 +26,8 @@ FAUST_LOGGER = logging.getLogger("faust.worker")
 """For what Faust's code says through our classes; it would use our modules' names."""
 
 
-class SessionStore(memory.Store[bytes, bytes]):
-    """Keeps the sessions of each partition owned: keys and values as they are in the changelog."""
+class StateStore(memory.Store[bytes, bytes]):
+    """Keeps the states of each partition owned: keys and values as they are in the changelog."""
 
     logger = FAUST_LOGGER
 
@@ -36,24 +36,24 @@ class SessionStore(memory.Store[bytes, bytes]):
         self._partitions: dict[int, dict[bytes, bytes]] = {}
 
     def partition(self, number: int) -> dict[bytes, bytes]:
-        """Give the sessions of one partition, to be read and changed."""
+        """Give the states of one partition, to be read and changed."""
         return self._partitions.setdefault(number, {})
 
     def apply_changelog_batch(
         self, batch: Iterable[EventT[Any]], to_key: Callable[[Any], Any], to_value: Callable[[Any], Any]
     ) -> None:
-        """Take over what was read from the changelog; a record without a value removes its session."""
+        """Take over what was read from the changelog; a record without a value removes its state."""
         del to_key, to_value  # bytes stay bytes
         for event in batch:
             message = event.message
             key, value = message.key, message.value
             if key is None or key == HEARTBEAT_KEY:
                 continue
-            sessions = self.partition(message.partition)
+            states = self.partition(message.partition)
             if value is None:
-                sessions.pop(key, None)
+                states.pop(key, None)
             else:
-                sessions[key] = value
+                states[key] = value
 
     async def on_rebalance(
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
@@ -66,17 +66,17 @@ class SessionStore(memory.Store[bytes, bytes]):
                 self._partitions.pop(tp.partition, None)
 
 
-class SessionTable(faust.Table[bytes, bytes]):
+class StateTable(faust.Table[bytes, bytes]):
     """Faust's table with our store: the group's assignment and the recovery are Faust's, the writing is not."""
 
     logger = FAUST_LOGGER
 
     def _new_store(self) -> StoreT[bytes, bytes]:
-        return SessionStore(
+        return StateStore(
             "memory://", self.app, self, table_name=self.name, key_type=bytes, value_type=bytes, loop=self.loop
         )
 
     @property
-    def sessions(self) -> SessionStore:
+    def store(self) -> StateStore:
         """The store."""
-        return cast("SessionStore", self.data)
+        return cast("StateStore", self.data)

@@ -1,7 +1,7 @@
 """What a worker tells of itself: how far each partition is, whether it recovers, and when it is ready.
 
 It only looks. The ends of the topics are asked from the brokers by `streams.lag`; while state is read back, progress is
-that of the changelog, so that a long recovery counts as alive and a stuck one does not.
+that of the changelogs, so that a long recovery counts as alive and a stuck one does not.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ LOOK_SECONDS = 0.1
 """Time between looks."""
 
 RECOVERED = "state recovered"
-"""Condition of readiness: the state of all partitions that are ours is back from the changelog."""
+"""Condition of readiness: the state of all partitions that are ours is back from the changelogs."""
 
 CONDITIONS = (RECOVERED, BROKER)
 """All conditions of readiness."""
 
 
 def progress(worker: Worker) -> Mapping[TopicPartition, Applied]:
-    """Tell how far each partition is: of the inputs, or of the changelog while state is read back from it.
+    """Tell how far each partition is: of the inputs, or of the changelogs while state is read back from them.
 
     Args:
         worker: the worker.
@@ -83,7 +83,8 @@ class Watch:
         worker = self._worker
         recovering, owned = worker.recovering, worker.ownerships.current
         worker.metrics.recovery_active.set(int(recovering))
-        worker.metrics.live_sessions.set(sum(partition.live_sessions for partition in owned.values()))
+        worker.metrics.live_sessions.set(sum(len(partition.sessions) for partition in owned.values()))
+        worker.metrics.live_tasks.set(sum(len(partition.tasks) for partition in owned.values()))
         if recovering:
             self._health.fail(RECOVERED, "not yet")
         else:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from detectors import observe
+from detectors import Step, step
 from schemas import topics
 from schemas.encode import encode
+from streams.worker.judge import Detection
 from tests.kit import WorkerInside, tool_call
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from detectors import Limits, SessionState
     from schemas.events import SessionInput
-    from schemas.outputs import Alert
     from tests.kit import Wire, WorkerProcess
 
 GOOD = encode(tool_call("s", 0))
@@ -91,14 +91,14 @@ async def test_every_input_has_its_reader(wire: Wire, start: Callable[..., Worke
 async def test_an_event_that_a_detector_fails_on(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     """It is set aside, tells where in the log once and nothing of itself, and the session is as it was before."""
 
-    def fragile(state: SessionState, event: SessionInput, limits: Limits) -> list[Alert]:
-        found = observe(state, event, limits)
+    def fragile(state: SessionState, event: SessionInput, limits: Limits) -> Step:
+        found = step(state, event, limits)
         if event.event_id.startswith("poison"):
             raise KeyError(event.event_id)  # after the state was changed
         return found
 
     calls = [tool_call("s", number, arguments={"path": "a"}, result="the same") for number in range(3)]
-    async with WorkerInside(wire, observe=fragile) as inside:
+    async with WorkerInside(wire, detection=Detection(fragile)) as inside:
         await wire.send(calls[:2])
         await wire.send([tool_call("s", 9, event_id=f"poison{number}") for number in range(3)])
         await wire.send(calls[2:])

@@ -26,7 +26,7 @@ async def test_a_fenced_worker_ends(wire: Wire, start: Callable[..., WorkerProce
     assert "Traceback" not in worker.log
     await start().ready(4)
     await wire.until_applied()
-    assert_same(await wire.alerts(), await wire.states(), outcome(events))
+    await assert_same(wire, outcome(events))
 
 
 async def test_recovery_is_a_fold_of_the_changelog(wire: Wire) -> None:
@@ -43,6 +43,6 @@ async def test_recovery_is_a_fold_of_the_changelog(wire: Wire) -> None:
         found = {
             (number, key): value
             for number in range(wire.partitions)
-            for key, value in second.worker.ownerships.table.sessions.partition(number).items()
+            for key, value in second.worker.ownerships.sessions.store.partition(number).items()
         }
     assert found == {place: value for place, value in stored.items() if place != gone}

@@ -72,7 +72,7 @@ async def test_input_written_in_transactions(wire: Wire, start: Callable[..., Wo
     worker = start()
     await worker.ready(4)
     await wire.until_applied()
-    assert_same(await wire.alerts(), await wire.states(), outcome(events))
+    await assert_same(wire, outcome(events))
     offsets = sorted((record.partition, record.offset) for record in await wire.inputs(topics.TOOL_CALLS))
     gaps = sum(after[1] - before[1] > 7 for before, after in itertools.pairwise(offsets) if before[0] == after[0])
     assert gaps > 50, "there was nothing to stumble over"
@@ -94,7 +94,7 @@ async def test_a_lost_batch_ends_the_worker(wire: Wire, start: Callable[..., Wor
     assert "was not applied. Ending, so that it is read again" in lossy.log
     await start().ready(4)
     await wire.until_applied()
-    assert_same(await wire.alerts(), await wire.states(), outcome(events))
+    await assert_same(wire, outcome(events))
 
 
 async def test_input_deleted_before_it_was_read(wire: Wire) -> None:
@@ -104,7 +104,7 @@ async def test_input_deleted_before_it_was_read(wire: Wire) -> None:
         await wire.send(_calls("s", 2))
         await wire.until_applied()
         number = next(
-            number for number, partition in first.worker.ownerships.current.items() if partition.live_sessions
+            number for number, partition in first.worker.ownerships.current.items() if len(partition.sessions)
         )
     await wire.send(tool_call("s", number) for number in range(10, 20))
     async with running(admin(wire.settings), wire.settings) as client:

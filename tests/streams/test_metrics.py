@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import aiohttp
 import pytest
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from detectors.limits import DetectorName
 from streams.kafka import KafkaSettings
 from streams.metrics import (
     EVENT_RESULTS,
@@ -27,6 +28,7 @@ from streams.metrics import (
     SPIN_SCORES,
     Bounded,
     EscalationMetrics,
+    TaskEventKind,
     WorkerMetrics,
 )
 from streams.topics import create_topics
@@ -37,9 +39,8 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 TOPICS = ("agent.tool-calls", "agent.control")
-DETECTORS = ("identical", "alternation")
 
-CLOSED_LABELS = {"topic", "partition", "result", "level", "detector", "reason", "action", "version", "python"}
+CLOSED_LABELS = {"topic", "partition", "result", "kind", "level", "detector", "reason", "action", "version", "python"}
 """Labels whose values a deployment or the code limits. Sessions, agents, tools and texts are not among them."""
 
 NOT_BASE_UNITS = re.compile(r"_(ms|millis|milliseconds|micros|minutes|hours|days|kb|mb|kilobytes|percent)(_|$)")
@@ -48,7 +49,7 @@ NOT_BASE_UNITS = re.compile(r"_(ms|millis|milliseconds|micros|minutes|hours|days
 def worker() -> CollectorRegistry:
     """Give a registry with the worker's metrics."""
     registry = CollectorRegistry()
-    WorkerMetrics(registry, TOPICS, DETECTORS)
+    WorkerMetrics(registry, TOPICS)
     return registry
 
 
@@ -106,10 +107,12 @@ def test_what_can_be_counted_begins_at_0() -> None:
         for result in EVENT_RESULTS:
             assert registry.get_sample_value("traction_events_total", {"topic": topic, "result": result}) == 0
     for level in ("notice", "warn", "terminate", "recovered"):
-        for detector in DETECTORS:
+        for detector in get_args(DetectorName):
             labels = {"level": level, "detector": detector}
             assert registry.get_sample_value("traction_alerts_total", labels) == 0
     assert registry.get_sample_value("traction_dead_letters_total", {"reason": "not_json"}) == 0
+    for kind in get_args(TaskEventKind):
+        assert registry.get_sample_value("traction_task_events_total", {"kind": kind}) == 0
     assert escalation().get_sample_value("traction_directives_total", {"action": "inject_guidance"}) == 0
 
 

@@ -8,12 +8,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from detectors import SessionState
 from detectors.weights import DEFAULT_MODEL, write_weights
 from schemas.events import Override
 from streams.cli import replay, traction, worker
 from streams.worker.overrides import Overrides
-from tests.kit import BEGIN, tool_call
+from tests.kit import BEGIN
 from tests.streams.backtest_kit import spinning, write
 
 
@@ -154,6 +153,6 @@ def test_the_worker_scores_with_it_and_so_do_overridden_sessions(high, place, tm
     assert (limits.model.source.intercept, limits.identical.warn) == (20.0, 2)
     overrides = Overrides(limits)
     overrides.put(Override(scope="session:s", set_at=BEGIN, limits={"spin_score.warn": 0.9}))
-    found, _ = overrides.resolve(tool_call("s", 0), SessionState())
+    found, _ = overrides.resolve(None, None, session_id="s", task_id="s", at=BEGIN)
     assert (found.spin_warn, found.identical.warn) == (0.9, 2)
     assert found.model is limits.model

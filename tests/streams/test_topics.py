@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -16,16 +17,20 @@ from aiokafka.admin import NewTopic
 from aiokafka.errors import MessageSizeTooLargeError
 
 from schemas import topics as contract
-from streams.kafka import MAX_INPUT_BYTES, KafkaSettings, admin, consumer, producer, running
+from streams.kafka import MAX_DEAD_LETTER_BYTES, MAX_INPUT_BYTES, KafkaSettings, admin, consumer, producer, running
 from streams.topic_check import judge
 from streams.topics import (
+    TASK_EVENTS,
+    Found,
     TopicsError,
     changelog_name,
     check_topics,
     create_topics,
     find_topics,
     missing_topics,
+    own_topics,
     plan,
+    task_events_name,
     unequal_partitions,
 )
 
@@ -58,9 +63,10 @@ async def test_topics_are_created_as_the_contract_says(kafka: KafkaSettings, app
     outcomes = await create_topics(kafka, partitions=3, app_id=app_id)
     assert set(outcomes.values()) == {"created"}
     found = await find_topics(kafka, app_id=app_id)
-    assert found.keys() == {kafka.topic(topic) for topic in contract.TOPICS} | {changelog_name(app_id)}
-    for topic in contract.TOPICS:
-        is_ = found[kafka.topic(topic)]
+    ours = {changelog_name(app_id, table) for table in ("sessions", "tasks")}
+    assert found.keys() == {kafka.topic(topic) for topic in contract.TOPICS} | {task_events_name(app_id)} | ours
+    for topic in (*contract.TOPICS, TASK_EVENTS):
+        is_ = found[task_events_name(app_id) if topic is TASK_EVENTS else kafka.topic(topic)]
         assert is_ is not None
         assert is_.partitions == (1 if topic in {contract.OVERRIDES, contract.KNOWN_FLAPPING} else 3)
         assert set(is_.config["cleanup.policy"].split(",")) == set(topic.cleanup.split(","))
@@ -68,9 +74,10 @@ async def test_topics_are_created_as_the_contract_says(kafka: KafkaSettings, app
             assert is_.config["retention.ms"] == str(topic.retention_hours * 3_600_000)
         clock = "LogAppendTime" if topic.direction == "in" else "CreateTime"
         assert is_.config["message.timestamp.type"] == clock
-    changelog = found[changelog_name(app_id)]
-    assert changelog is not None
-    assert (changelog.partitions, changelog.config["cleanup.policy"]) == (3, "compact")
+    for name in ours:
+        changelog = found[name]
+        assert changelog is not None
+        assert (changelog.partitions, changelog.config["cleanup.policy"]) == (3, "compact")
     assert judge(kafka, found, app_id) == []
     assert await check_topics(kafka, app_id=app_id) == 3
 
@@ -100,7 +107,7 @@ async def test_replication_beyond_the_brokers_is_told_in_words(kafka: KafkaSetti
     """Three copies on a single broker cannot be had: each topic that was refused is named."""
     with pytest.raises(TopicsError) as problem:
         await create_topics(kafka, partitions=1, replication=100, app_id=app_id)
-    assert len(problem.value.problems) == len(contract.TOPICS) + 1
+    assert len(problem.value.problems) == len(contract.TOPICS) + 3
     assert "replication" in problem.value.problems[0].lower()
 
 
@@ -121,7 +128,7 @@ async def test_a_process_does_not_start_on_missing_topics(kafka: KafkaSettings, 
         await check_topics(kafka, app_id=app_id, topics=(contract.ALERTS, contract.CONTROL))
     (said,) = problem.value.problems
     assert kafka.topic(contract.CONTROL) in said
-    assert changelog_name(app_id) in said
+    assert all(name in said for name in own_topics(app_id))
     assert kafka.topic(contract.ALERTS) not in said
     assert f"--prefix {kafka.prefix} --app-id {app_id}" in said
     found = await find_topics(kafka, app_id=app_id)
@@ -129,12 +136,14 @@ async def test_a_process_does_not_start_on_missing_topics(kafka: KafkaSettings, 
 
 
 async def test_a_process_does_not_start_on_unequal_partitions(kafka: KafkaSettings, app_id: str) -> None:
-    """A changelog or input with another partition count would split sessions: all counts are named."""
+    """A changelog or input with another partition count would split sessions or tasks: all counts are named."""
     await make(kafka, kafka.topic(contract.TOOL_CALLS), 2)
     await make(kafka, kafka.topic(contract.ALERTS), 7)
     await make(kafka, changelog_name(app_id), 3)
+    await make(kafka, task_events_name(app_id), 4)
     needed = (contract.TOOL_CALLS, contract.ALERTS)
-    with pytest.raises(TopicsError, match=rf"{changelog_name(app_id)} 3, {kafka.topic(contract.TOOL_CALLS)} 2"):
+    counts = f"{changelog_name(app_id)} 3, {task_events_name(app_id)} 4, {kafka.topic(contract.TOOL_CALLS)} 2"
+    with pytest.raises(TopicsError, match=re.escape(counts)):
         await check_topics(kafka, app_id=app_id, topics=needed)
     assert await check_topics(kafka, topics=needed) == 2
     assert await check_topics(kafka, topics=(contract.ALERTS,)) == 0
@@ -171,6 +180,19 @@ async def test_dead_letters_smaller_than_inputs_are_found(kafka: KafkaSettings, 
     assert f"topic {kafka.topic(contract.DEAD_LETTERS)} takes 1048588 bytes" in problem
 
 
+@pytest.mark.parametrize(("size", "problems"), [(MAX_DEAD_LETTER_BYTES - 1, 0), (MAX_DEAD_LETTER_BYTES, 1)])
+def test_what_is_forwarded_must_fit_into_a_dead_letter_too(size: int, problems: int) -> None:
+    """Whoever lets that topic take as much as the dead letters do is told."""
+    kafka = KafkaSettings()
+    found: dict[str, Found | None] = {
+        each.name: Found(each.name, each.partitions, 1, dict(each.config)) for each in plan(kafka, partitions=1)
+    }
+    forwarded = found["traction-task-events"]
+    assert forwarded is not None
+    forwarded.config["max.message.bytes"] = str(size)
+    assert len(judge(kafka, found)) == problems
+
+
 async def test_the_largest_input_fits_into_a_dead_letter(kafka: KafkaSettings, app_id: str) -> None:
     """As large as its topic takes, with all our headers; nothing larger gets in."""
     await create_topics(kafka, partitions=1, app_id=app_id)
@@ -192,7 +214,7 @@ def test_three_copies_need_two_to_be_written() -> None:
     plans = plan(KafkaSettings(prefix="p."), partitions=4, app_id="a")
     assert {each.name for each in plans if each.same_partitions} == {
         *(f"p.{topic.name}" for topic in contract.SESSION_INPUTS),
-        "a-sessions-changelog",
+        *("a-task-events", "a-sessions-changelog", "a-tasks-changelog"),
     }
     assert all("min.insync.replicas" not in each.config for each in plans)
 
@@ -210,9 +232,9 @@ def test_the_command_creates_checks_and_lists(kafka: KafkaSettings, app_id: str)
     app = ("--app-id", app_id)
     assert run(kafka, "check", *app).returncode == 1
     created = run(kafka, "create", *app, "--partitions", "2")
-    assert (created.returncode, created.stdout.count("created ")) == (0, 12)
+    assert (created.returncode, created.stdout.count("created ")) == (0, 14)
     again = run(kafka, "create", *app, "--partitions", "2")
-    assert (again.returncode, again.stdout.count("exists ")) == (0, 12)
+    assert (again.returncode, again.stdout.count("exists ")) == (0, 14)
     other = run(kafka, "create", *app, "--partitions", "3")
     assert other.returncode == 1
     assert "--partitions 2" in other.stderr

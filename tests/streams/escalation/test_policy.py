@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schemas import topics
 from schemas.decode import decode
 from schemas.encode import encode
-from schemas.outputs import Alert, Directive, Evidence, KnownFlapping, Level, LimitReached, Mode, Termination
+from schemas.outputs import Alert, Directive, Evidence, KnownFlapping, Level, LimitReached, Mode, Strategy, Termination
 from streams.escalation.policy import FALLBACK, MOST_TEXT, PolicySettings, output_id, respond
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ alerts = st.builds(
     Alert,
     alert_id=st.text(min_size=1, max_size=64),
     level=st.sampled_from(get_args(Level)),
+    scope=st.sampled_from(["session", "task"]),
     mode=st.sampled_from(get_args(Mode)),
     muted=st.booleans(),
     detector=texts,
@@ -44,7 +45,13 @@ alerts = st.builds(
         event_ids=st.lists(texts, max_size=20).map(tuple),
         calls=st.lists(texts, max_size=30).map(tuple),
         error=st.none() | texts,
+        attempt_ids=st.lists(texts, max_size=20).map(tuple),
+        derived=st.booleans(),
+        word_similarity=st.none() | st.floats(0, 1),
+        diff_similarity=st.none() | st.floats(0, 1),
     ),
+    pattern=st.none() | texts,
+    suggested_strategy=st.none() | st.sampled_from(get_args(Strategy)),
     reasoning=texts,
     guidance=st.text(max_size=3 * MOST_TEXT),
     tokens_wasted=st.integers(0, 2**40),
@@ -78,6 +85,19 @@ def test_a_termination_becomes_a_verdict_and_a_listed_task(alert: MakeAlert) -> 
     assert isinstance(entry, KnownFlapping)
     assert (entry.task_id, entry.termination_id) == ("t7", termination.termination_id)
     assert entry.expires_at - entry.since == timedelta(days=7)
+
+
+def test_a_spinning_task_asks_it_of_the_session_that_tried_last(alert: MakeAlert) -> None:
+    """The verdict is that session's, the entry is the task's and says in which way it flaps."""
+    found = alert(level="terminate", scope="task", session_id="s9", task_id="t7", pattern="fix_break_oscillation")
+    termination, entry = respond(found, NOW, SETTINGS)
+    assert isinstance(termination, Termination)
+    assert isinstance(entry, KnownFlapping)
+    assert (termination.session_id, termination.task_id) == ("s9", "t7")
+    assert (entry.task_id, entry.session_id, entry.pattern) == ("t7", "s9", "fix_break_oscillation")
+    (directive,) = respond(alert(scope="task", session_id="s9"), NOW, SETTINGS)
+    assert isinstance(directive, Directive)
+    assert directive.session_id == "s9"
 
 
 def test_recoveries_ask_nothing_of_anyone(alert: MakeAlert) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -76,3 +76,45 @@ def test_quotations_cannot_leave_their_blocks(alert: MakeAlert) -> None:
     blocks = page.split("\n\n")
     assert "````text\ncat ``` # Approved: deploy now\n````" in blocks
     assert "`````text\n```` @team\n`````" in blocks
+
+
+FLAPPING: dict[str, Any] = {
+    "scope": "task",
+    "detector": "fix_break",
+    "session_id": "s-42",
+    "task_id": "t-7",
+    "count": 2.0,
+    "pattern": "fix_break_oscillation",
+    "suggested_strategy": "different_method",
+    "evidence": Evidence(
+        attempt_ids=("a1", "a2"), calls=("Cache totals",), derived=True, word_similarity=0.333, diff_similarity=1.0
+    ),
+}
+
+
+def test_where_a_task_spins_the_page_speaks_of_the_task(alert: MakeAlert) -> None:
+    """Its title, in which way, how alike the attempts are, where they were read from, and which they are."""
+    found = report(alert(**FLAPPING))
+    assert found.title == "fix_break: 2 times in task t-7"
+    rows = found.markdown.splitlines()
+    for row in (
+        "| task | t-7 |",
+        "| latest session | s-42 |",
+        "| pattern | fix break oscillation |",
+        "| suggested strategy | different method |",
+        "| alike in words | 33% |",
+        "| alike in changes | 100% of the changed lines |",
+        "| attempts | read from tool calls: edits, then a check |",
+        "attempt a2",
+    ):
+        assert row in rows
+
+
+def test_what_was_not_measured_is_not_on_the_page(alert: MakeAlert) -> None:
+    """Nor does the page of a session speak of patterns, or of what is alike."""
+    bare = report(alert(**FLAPPING | {"pattern": None, "suggested_strategy": None, "evidence": Evidence()}))
+    for page in (bare.markdown, report(alert()).markdown):
+        for word in ("pattern", "strategy", "alike", "| attempts |"):
+            assert word not in page
+    assert "Look at the attempts above" in bare.look_at
+    assert "0%" in report(alert(**FLAPPING | {"evidence": Evidence(diff_similarity=0.0)})).markdown

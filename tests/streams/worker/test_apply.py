@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from detectors import Limits, UnsupportedState, observe
+from detectors import Limits, Step, UnsupportedState, step
 from schemas import topics
 from schemas.decode import decode
 from schemas.events import SessionEvent
 from schemas.outputs import Alert
 from streams.kafka import MAX_DEAD_LETTER_BYTES
 from streams.received import MAX_KEPT_BYTES
+from streams.worker.judge import Detection
 from tests.kit import BEGIN, outcome, tool_call, traffic, without_position
 from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from detectors import SessionState
     from schemas.events import SessionInput
-    from streams.worker.partition import Outgoing, Snapshot
+    from streams.worker.outgoing import Outgoing
+    from streams.worker.partition import Snapshot
     from tests.streams.worker.conftest import MakeRecord
 
 CALLS = [tool_call("s", number, arguments={"path": "a"}, result="the same") for number in range(5)]
@@ -41,15 +43,16 @@ def alerts(bench: Bench) -> list[Alert]:
 
 
 def test_the_answers_are_the_detectors(bench: Bench, record: MakeRecord) -> None:
-    """In batches with commits between, alerts and states are those of the detectors in one go."""
+    """In batches with commits between, sessions' alerts and states are those of the detectors in one go."""
     events = traffic(sessions=15, episodes=3)
     found: list[Alert] = []
     for begin in range(0, len(events), 33):
         bench.apply(map(record, events[begin : begin + 33]))
         found += alerts(bench)
     wanted = outcome(events)
-    assert {alert.alert_id: without_position(alert) for alert in found} == wanted.alerts
-    assert {name: bench.partition.session(name.encode()).state for name in wanted.states} == wanted.states
+    of_sessions = {name: alert for name, alert in wanted.alerts.items() if alert.scope == "session"}
+    assert {alert.alert_id: without_position(alert) for alert in found} == of_sessions
+    assert {name: bench.partition.sessions.get(name.encode()).state for name in wanted.states} == wanted.states
 
 
 def test_an_alert_names_its_event_and_trace(bench: Bench, record: MakeRecord) -> None:
@@ -86,7 +89,7 @@ def test_each_call_with_a_spin_score_is_observed_once(bench: Bench, record: Make
     wanted: list[float] = []
     for call in (tool_call("s", number, result=f"all {number // 2}") for number in range(9)):
         bench.apply([record(call)])
-        score = bench.partition.session(b"s").state.spin.score
+        score = bench.partition.sessions.get(b"s").state.spin.score
         assert (score is None) == (call.event_id in {"s:0", "s:1", "s:2"})
         wanted += [] if score is None else [score]
         assert scores(bench) == pytest.approx([len(wanted), sum(wanted)])
@@ -110,12 +113,12 @@ def test_each_call_with_a_spin_score_is_observed_once(bench: Bench, record: Make
 )
 def test_an_event_without_a_spin_score_of_its_own_is_not_observed(record: MakeRecord, event: SessionInput) -> None:
     """The score of the call before it, which the state still has, is not counted a second time."""
-    bench = Bench(fragile)
+    bench = Bench(Detection(fragile))
     batched = tool_call("s", 5, arguments={"path": "b"}, batch_id="b1")
     bench.apply(map(record, [*CALLS, batched]))
     before = scores(bench)
     bench.apply([record(event)])
-    assert bench.partition.session(b"s").state.spin.score is not None
+    assert bench.partition.sessions.get(b"s").state.spin.score is not None
     assert (scores(bench), before[0]) == (before, 3)
 
 
@@ -123,7 +126,7 @@ def test_no_spin_score_is_observed_where_it_is_switched_off(record: MakeRecord) 
     """What is not computed is not shown as 0."""
     bench = Bench(limits=Limits(off=("spin_score",)))
     bench.apply(map(record, CALLS))
-    assert bench.partition.session(b"s").state.calls == 5
+    assert bench.partition.sessions.get(b"s").state.calls == 5
     assert scores(bench) == [0, 0]
 
 
@@ -142,10 +145,10 @@ def test_a_dead_letter_wants_a_commit_at_once(bench: Bench, record: MakeRecord) 
 def test_misrouted_records_are_applied_and_counted(record: MakeRecord) -> None:
     """A producer with another partitioner loses nothing, and it shows."""
     bench = Bench()
-    bench.partition._count = 1_000_000
+    bench.own(count=1_000_000)
     bench.apply([record(CALLS[0]), record(CALLS[1])])
     assert bench.value("traction_misrouted_events_total", topic=TOOL_CALLS.topic) == 2
-    assert bench.partition.session(b"s").state.calls == 2
+    assert bench.partition.sessions.get(b"s").state.calls == 2
 
 
 def test_an_applied_record_is_not_applied_again(
@@ -154,8 +157,8 @@ def test_an_applied_record_is_not_applied_again(
     """The session's own account of offsets catches what must never happen, tells it and counts it."""
     same = record(CALLS[0])
     bench.apply([same, record(CALLS[1]), same])
-    assert bench.partition.session(b"s").state.calls == 2
-    assert bench.partition.session(b"s").state.duplicates == 0
+    assert bench.partition.sessions.get(b"s").state.calls == 2
+    assert bench.partition.sessions.get(b"s").state.duplicates == 0
     assert bench.value("traction_applied_twice_total") == 1
     assert "was applied already" in caplog.text
 
@@ -168,7 +171,7 @@ def test_offsets_that_begin_again_with_newer_times(
     bench.commit()
     bench.own()
     bench.apply(record(call, offset=number, timestamp=2_000_000) for number, call in enumerate(CALLS[2:4]))
-    assert bench.partition.session(b"s").state.calls == 4
+    assert bench.partition.sessions.get(b"s").state.calls == 4
     assert bench.value("traction_applied_twice_total") == 0
     assert bench.value("traction_source_resets_total") == 1
     assert caplog.text.count("made anew") == 1
@@ -179,7 +182,7 @@ def test_offsets_of_topics_are_apart(bench: Bench, record: MakeRecord) -> None:
     turn = SessionEvent(event_id="t", session_id="s", occurred_at=BEGIN, kind="turn")
     bench.apply([record(CALLS[0], offset=5), record(turn, offset=5)])
     assert bench.value("traction_applied_twice_total") == 0
-    assert bench.partition.session(b"s").applied.keys() == {"tool-calls", "sessions"}
+    assert bench.partition.sessions.get(b"s").applied.keys() == {"tool-calls", "sessions"}
 
 
 TELLTALE = "what the event said"
@@ -189,9 +192,9 @@ class Broken(RuntimeError):
     """What a detector with a fault raises."""
 
 
-def fragile(state: SessionState, event: SessionInput, limits: Limits) -> list[Alert]:
+def fragile(state: SessionState, event: SessionInput, limits: Limits) -> Step:
     """Detect, but fail on some events after the state was changed."""
-    found = observe(state, event, limits)
+    found = step(state, event, limits)
     if event.event_id == "poison":
         raise Broken(TELLTALE)
     if event.event_id == "unwritable":
@@ -205,7 +208,7 @@ def test_an_event_that_cannot_be_applied(
     record: MakeRecord, caplog: pytest.LogCaptureFixture, kind: str, before: int
 ) -> None:
     """It goes to the dead letters and leaves the state as it was, committed or not; the loop around it goes on."""
-    bench = Bench(fragile)
+    bench = Bench(Detection(fragile))
     bench.apply(map(record, CALLS[:before]))
     if before == 1:
         bench.commit()
@@ -213,7 +216,7 @@ def test_an_event_that_cannot_be_applied(
     bench.apply(map(record, CALLS[before:3]))
     written = outgoing(bench)
     assert [out.topic for out in written] == [SETTINGS.dead_letters, SETTINGS.alerts]
-    assert bench.partition.session(b"s").state == outcome(CALLS[:3]).states["s"]
+    assert bench.partition.sessions.get(b"s").state == outcome(CALLS[:3]).states["s"]
     named = {name: value for name, value in written[0].headers if name.startswith("__traction.errors.")}
     assert (named["__traction.errors.stage"], named["__traction.errors.reason"]) == (b"detect", b"detector_error")
     assert "a detector failed" in caplog.text
@@ -224,10 +227,10 @@ def test_an_event_that_cannot_be_applied(
 def test_what_is_wrong_with_the_state_is_no_event_s_fault(record: MakeRecord) -> None:
     """A state of another release stops the worker: no event of that session may be set aside for it."""
 
-    def newer(state: SessionState, event: SessionInput, limits: Limits) -> list[Alert]:
+    def newer(state: SessionState, event: SessionInput, limits: Limits) -> Step:
         raise UnsupportedState(f"{state} {event} {limits}")
 
-    bench = Bench(newer)
+    bench = Bench(Detection(newer))
     with pytest.raises(UnsupportedState):
         bench.apply([record(CALLS[0])])
 

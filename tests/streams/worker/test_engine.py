@@ -91,7 +91,7 @@ async def test_batches_follow_each_other(bench: Bench, engine: Engine, batch: Ca
     await engine.handle(batch(0, 5, [0, 3]), log)
     await engine.handle(batch(5, 9, []), log)  # aborted records and markers only
     await engine.handle(batch(9, 12, [11]), log)
-    assert bench.partition.session(b"s").state.calls == 3
+    assert bench.partition.sessions.get(b"s").state.calls == 3
     assert bench.partition.positions[TOOL_CALLS] == 12
     taken = bench.commit()
     assert taken.applied == {TOOL_CALLS: 12}
@@ -112,7 +112,7 @@ async def test_a_gap_that_retention_made(
 ) -> None:
     """What was deleted before it was read is told and counted, and what comes after is applied."""
     await engine.handle(batch(6, 8), Log(earliest=6))
-    assert bench.partition.session(b"s").state.calls == 2
+    assert bench.partition.sessions.get(b"s").state.calls == 2
     assert bench.value("traction_deleted_unread_records_total") == 6
     assert "offsets 0 to 5 were deleted before they were read" in caplog.text
 
@@ -124,7 +124,7 @@ async def test_what_comes_again_is_not_applied_again(
     await engine.handle(batch(0, 5), Log())
     await engine.handle(batch(2, 4), Log())
     await engine.handle(batch(3, 7), Log())
-    assert bench.partition.session(b"s").state.calls == 7
+    assert bench.partition.sessions.get(b"s").state.calls == 7
     assert bench.partition.positions[TOOL_CALLS] == 7
     assert bench.value("traction_applied_twice_total") == 0
 
@@ -133,7 +133,7 @@ async def test_a_log_that_begins_again(bench: Bench, engine: Engine, batch: Call
     """When the log ends before what was applied it is read from its beginning; the records' times decide."""
     bench.partition.positions[TOOL_CALLS] = 500
     await engine.handle(batch(0, 3), Log(end=3))
-    assert bench.partition.session(b"s").state.calls == 3
+    assert bench.partition.sessions.get(b"s").state.calls == 3
     assert bench.commit().applied == {TOOL_CALLS: 3}
     assert bench.value("traction_source_resets_total") == 1
 
@@ -163,7 +163,7 @@ async def test_an_ownership_that_ends_in_a_batch(
     bench.partition.ended = True
     await work
     assert bench.commit().applied == {TOOL_CALLS: 4}
-    assert bench.partition.session(b"s").state.calls == 4
+    assert bench.partition.sessions.get(b"s").state.calls == 4
 
 
 async def test_slices_give_way(
@@ -205,7 +205,7 @@ async def test_the_queue_is_bounded(bench: Bench, engine: Engine, batch: Callabl
     assert engine.full(TOOL_CALLS)
     assert engine.full(other)
     assert not engine.full(TopicPartition("agent.control", 1))
-    assert not engine.full(TopicPartition(SETTINGS.changelog, 0))
+    assert not engine.full(TopicPartition(SETTINGS.sessions_changelog, 0))
     await engine.handle(big, Log())
     assert not engine.full(TOOL_CALLS)
     assert bench.partition.queued_records == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from detectors import Limits, SessionState, limits_from
+from detectors import Limits, limits_from
 from schemas.common import Agent, Task
 from schemas.decode import InvalidEvent
 from schemas.events import Override
@@ -26,16 +26,27 @@ def override(scope: str, **fields: Any) -> Override:
     return Override(scope=scope, set_at=BEGIN, **fields)
 
 
-def warn(overrides: Overrides, event: ToolCall = CALL, state: SessionState | None = None) -> int:
+def resolve(overrides: Overrides, event: ToolCall = CALL) -> tuple[Limits, bool]:
+    """Resolve what a call says itself."""
+    return overrides.resolve(
+        event.agent,
+        event.task,
+        session_id=event.session_id,
+        task_id=(event.task.id if event.task else None) or event.session_id,
+        at=event.occurred_at,
+    )
+
+
+def warn(overrides: Overrides, event: ToolCall = CALL) -> int:
     """Resolve, and give one of the limits."""
-    return overrides.resolve(event, state or SessionState())[0].identical.warn
+    return resolve(overrides, event)[0].identical.warn
 
 
 def test_nothing_is_overridden_by_default() -> None:
     """Without overrides the worker's own limits hold, the very same object."""
     base = Limits()
-    assert Overrides(base).resolve(CALL, SessionState()) == (base, False)
-    assert Overrides(base).resolve(CALL, SessionState())[0] is base
+    assert resolve(Overrides(base)) == (base, False)
+    assert resolve(Overrides(base))[0] is base
 
 
 def test_the_narrower_scope_wins() -> None:
@@ -45,19 +56,18 @@ def test_the_narrower_scope_wins() -> None:
         overrides.put(override(scope, limits={"identical.warn": number}))
     for number, scope in reversed(list(enumerate(SCOPES, 2))):
         assert warn(overrides) == number
-        assert overrides.resolve(CALL, SessionState())[0].layer("identical.warn") == f"override:{scope}"
-        assert overrides.resolve(CALL, SessionState())[0].layer("identical.terminate") == "file"
+        assert resolve(overrides)[0].layer("identical.warn") == f"override:{scope}"
+        assert resolve(overrides)[0].layer("identical.terminate") == "file"
         overrides.remove(scope)
     assert warn(overrides) == 1
 
 
-def test_what_the_event_does_not_say_the_session_said() -> None:
-    """Agent and task of earlier events count; without a task the session's own id is the task."""
+def test_scopes_of_what_is_not_said_do_not_apply() -> None:
+    """Without a role, or a repository, none is overridden; the session's own id names a task that was not given."""
     overrides = Overrides(Limits())
     overrides.put(override("role:code", limits={"identical.warn": 2}))
     bare = tool_call("s", 1)
-    assert warn(overrides, bare) == 3
-    assert warn(overrides, bare, SessionState(agent=Agent(role="code"))) == 2
+    assert (warn(overrides, bare), warn(overrides)) == (3, 2)
     overrides.put(override("task:s", limits={"identical.warn": 4}))
     assert warn(overrides, bare) == 4
     assert warn(overrides) == 2  # another task
@@ -68,16 +78,16 @@ def test_any_mute_mutes() -> None:
     overrides = Overrides(Limits())
     overrides.put(override("repo:o/r", mute=True))
     overrides.put(override("session:s", limits={"identical.warn": 4}))
-    assert overrides.resolve(CALL, SessionState())[1]
+    assert resolve(overrides)[1]
     overrides.put(override("repo:o/r"))
-    assert not overrides.resolve(CALL, SessionState())[1]
+    assert not resolve(overrides)[1]
 
 
 def test_an_override_expires_by_the_event_s_time() -> None:
     """It holds up to its expiry, not at it, whenever the event is read."""
     overrides = Overrides(Limits())
     overrides.put(override("session:s", mute=True, expires_at=BEGIN + timedelta(seconds=5)))
-    found = [overrides.resolve(tool_call("s", second), SessionState())[1] for second in (0, 4, 5, 6, 3)]
+    found = [resolve(overrides, tool_call("s", second))[1] for second in (0, 4, 5, 6, 3)]
     assert found == [True, True, False, False, True]
 
 
@@ -110,7 +120,7 @@ def test_overrides_that_do_not_fit_together(caplog: pytest.LogCaptureFixture) ->
     overrides.put(override("task:t", limits={"identical.warn": 4}))
     overrides.put(override("session:s", mute=True))
     for _ in range(3):
-        limits, muted = overrides.resolve(CALL, SessionState())
+        limits, muted = resolve(overrides)
         assert (limits.identical.warn, limits.identical.terminate, muted) == (2, 3, True)
     assert caplog.text.count("ignored beside the others") == 1
 

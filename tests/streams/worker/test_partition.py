@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from aiokafka import TopicPartition
 
 from detectors import SessionState, decode_state
-from streams.worker.partition import Partition
-from streams.worker.records import UnsupportedRecord, decode_session
+from streams.worker.live import SESSIONS, LiveTable
+from streams.worker.records import UnsupportedRecord, decode_stored
 from tests.kit import outcome, tool_call, traffic
-from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS
+from tests.streams.worker.conftest import TOOL_CALLS
 
 if TYPE_CHECKING:
     from tests.streams.worker.conftest import Bench, MakeRecord
@@ -36,7 +35,7 @@ def test_a_snapshot_does_not_change(bench: Bench, record: MakeRecord) -> None:
     taken = bench.partition.snapshot()
     assert taken is not None
     bench.apply([record(tool_call("a", 1)), record(tool_call("c", 0))])
-    assert decode_state(decode_session(dict(taken.sessions)[b"a"]).state).calls == 1
+    assert decode_state(decode_stored(dict(taken.sessions)[b"a"] or b"").state).calls == 1
     assert taken.applied == {TOOL_CALLS: 1}
     bench.partition.settle(taken)
     assert {key for key, _ in bench.commit().sessions} == {b"a", b"c"}
@@ -48,7 +47,7 @@ def test_the_table_has_only_what_was_committed(bench: Bench, record: MakeRecord)
     bench.commit()
     bench.apply([record(tool_call("a", 1))])
     bench.partition.snapshot()
-    assert bench.own().session(b"a").state.calls == 1
+    assert bench.own().sessions.get(b"a").state.calls == 1
 
 
 def test_a_spoilt_partition_commits_nothing(bench: Bench, record: MakeRecord) -> None:
@@ -66,8 +65,8 @@ def test_memory_is_bounded(bench: Bench, record: MakeRecord, most: int) -> None:
         bench.apply(record(event, offset=begin + number) for number, event in enumerate(events[begin : begin + 50]))
         bench.commit()
         bench.partition.trim(most)
-        assert bench.partition.live_sessions <= most
-    states = {key.decode(): decode_state(decode_session(value).state) for key, value in bench.stored.items()}
+        assert len(bench.partition.sessions) <= most
+    states = {key.decode(): decode_state(decode_stored(value).state) for key, value in bench.stored.items()}
     assert states == outcome(events).states
 
 
@@ -77,13 +76,13 @@ def test_changed_sessions_stay_in_memory(bench: Bench, record: MakeRecord) -> No
     bench.commit()
     bench.apply([record(tool_call("a", 1))])
     bench.partition.trim(0)
-    assert bench.partition.live_sessions == 1
-    assert bench.partition.session(b"a").state.calls == 2
+    assert len(bench.partition.sessions) == 1
+    assert bench.partition.sessions.get(b"a").state.calls == 2
     bench.commit()
-    assert bench.partition.session(b"b").state.calls == 1
+    assert bench.partition.sessions.get(b"b").state.calls == 1
     bench.partition.trim(1)
-    assert bench.partition.session(b"b").state.calls == 1
-    assert bench.partition.live_sessions == 1
+    assert bench.partition.sessions.get(b"b").state.calls == 1
+    assert len(bench.partition.sessions) == 1
 
 
 @pytest.mark.parametrize(
@@ -92,8 +91,7 @@ def test_changed_sessions_stay_in_memory(bench: Bench, record: MakeRecord) -> No
 )
 def test_misrouted_keys(key: bytes, murmur2: int) -> None:
     """A session is at home where murmur2 of its key puts it (values of UtilsTest of the Apache Kafka sources)."""
-    name = next(iter(SETTINGS.inputs))
-    found = [Partition(number, 4, dict, {TopicPartition(name, number): 0}).session(key) for number in range(4)]
+    found = [LiveTable(SESSIONS, number, 4, dict).get(key) for number in range(4)]
     assert [not live.misrouted for live in found] == [(murmur2 & 0x7FFFFFFF) % 4 == number for number in range(4)]
 
 
@@ -101,12 +99,12 @@ def test_a_stored_session_that_cannot_be_read(bench: Bench) -> None:
     """It stops the worker instead of being begun anew: its loops would be forgotten."""
     bench.stored[b"a"] = b"\x00"
     with pytest.raises(UnsupportedRecord):
-        bench.partition.session(b"a")
+        bench.partition.sessions.get(b"a")
 
 
 def test_a_session_not_seen_before(bench: Bench) -> None:
     """It begins empty, and asking for it changes nothing."""
-    assert bench.partition.session(b"new").state == SessionState()
+    assert bench.partition.sessions.get(b"new").state == SessionState()
     assert bench.partition.snapshot() is None
 
 
@@ -114,10 +112,10 @@ def test_where_offsets_began_again(bench: Bench, record: MakeRecord) -> None:
     """Older records at the same offset or later tell it; what was read already, and is read once more, does not."""
     bench.apply([record(tool_call("s", 0), offset=5, timestamp=1_000)])
     bench.commit()
-    partition = bench.own()
-    assert partition.begins_again("tool-calls", 0, 2_000)
-    assert partition.begins_again("tool-calls", 5, 1_001)
-    assert not partition.begins_again("tool-calls", 5, 1_000)
-    assert not partition.begins_again("tool-calls", 0, 900)
-    assert not partition.begins_again("tool-calls", 6, 2_000)
-    assert not partition.begins_again("reviews", 0, 2_000)
+    sessions = bench.own().sessions
+    assert sessions.begins_again("tool-calls", 0, 2_000)
+    assert sessions.begins_again("tool-calls", 5, 1_001)
+    assert not sessions.begins_again("tool-calls", 5, 1_000)
+    assert not sessions.begins_again("tool-calls", 0, 900)
+    assert not sessions.begins_again("tool-calls", 6, 2_000)
+    assert not sessions.begins_again("reviews", 0, 2_000)

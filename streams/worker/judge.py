@@ -1,0 +1,136 @@
+"""Reads the records of an input and lets the detectors look: one class for sessions' records, one for tasks'.
+
+They change the state that they are given and nothing else; what is to be written is told, not written. What they raise
+is handled by whoever applies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
+
+import detectors
+from schemas.decode import check_key, decode
+from streams.worker.outgoing import Origin, origin, read_forwarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiokafka.structs import ConsumerRecord
+
+    from detectors import Limits, SessionState, Step, TaskEvent, TaskState
+    from schemas.events import SessionInput
+    from schemas.outputs import Alert
+    from schemas.topics import Topic
+    from streams.worker.overrides import Overrides
+
+S_contra = TypeVar("S_contra", contravariant=True)
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The detectors.
+
+    Attributes:
+        step: takes one event of a session.
+        observe_task: takes one event of a task.
+    """
+
+    step: Callable[[SessionState, SessionInput, Limits], Step] = detectors.step
+    observe_task: Callable[[TaskState, TaskEvent, Limits], list[Alert]] = detectors.observe_task
+
+
+DETECTION = Detection()
+"""The detectors as they are."""
+
+
+class Judged(NamedTuple):
+    """What came of an event.
+
+    ``result`` is one of the metrics' EVENT_RESULTS, ``score`` the spin score of a call that has one of its own.
+    """
+
+    alerts: list[Alert]
+    muted: bool
+    result: str = "applied"
+    task_event: TaskEvent | None = None
+    score: float | None = None
+
+
+class Judge(Protocol, Generic[S_contra, E]):
+    """How the records of an input are read and judged."""
+
+    def read(self, topic: Topic, record: ConsumerRecord) -> tuple[E, Origin]:
+        """Read a record, and say where the agent's own record stands.
+
+        Raises:
+            InvalidEvent: it cannot be read, or has another key.
+        """
+
+    def judge(self, state: S_contra, event: E) -> Judged:
+        """Apply an event to the state."""
+
+
+class SessionJudge:
+    """Judges what sessions send.
+
+    Args:
+        overrides: says by which limits.
+        detection: the detectors.
+    """
+
+    def __init__(self, overrides: Overrides, detection: Detection) -> None:
+        self._overrides = overrides
+        self._step = detection.step
+
+    def read(self, topic: Topic, record: ConsumerRecord) -> tuple[SessionInput, Origin]:
+        """See `Judge`."""
+        event = cast("SessionInput", decode(topic, record.value, record.headers))
+        check_key(topic, event, record.key)
+        return event, origin(record)
+
+    def judge(self, state: SessionState, event: SessionInput) -> Judged:
+        """See `Judge`. What the event does not say of agent and task is taken from what the session said before."""
+        agent, task = event.agent or state.agent, event.task or state.task
+        limits, muted = self._overrides.resolve(
+            agent,
+            task,
+            session_id=event.session_id,
+            task_id=(task.id if task else None) or event.session_id,
+            at=event.occurred_at,
+        )
+        duplicates, late, calls = state.duplicates, state.late, state.calls
+        alerts, task_event = self._step(state, event, limits)
+        result = "late" if state.late != late else "duplicate" if state.duplicates != duplicates else "applied"
+        return Judged(alerts, muted, result, task_event, state.latest_score if state.calls != calls else None)
+
+
+class TaskJudge:
+    """Judges what sessions' events mean to their task.
+
+    Args:
+        overrides: says by which limits.
+        detection: the detectors.
+    """
+
+    def __init__(self, overrides: Overrides, detection: Detection) -> None:
+        self._overrides = overrides
+        self._observe = detection.observe_task
+
+    def read(self, topic: Topic, record: ConsumerRecord) -> tuple[TaskEvent, Origin]:
+        """See `Judge`."""
+        del topic
+        return read_forwarded(record)
+
+    def judge(self, state: TaskState, event: TaskEvent) -> Judged:
+        """See `Judge`. Agent and task are the session's whose event it is, else those known before."""
+        limits, muted = self._overrides.resolve(
+            event.agent or state.agent,
+            event.task or state.task,
+            session_id=event.session_id,
+            task_id=event.task_id,
+            at=datetime.fromtimestamp(event.at_ms / 1_000, UTC),
+        )
+        return Judged(self._observe(state, event, limits), muted)

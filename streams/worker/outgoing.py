@@ -1,0 +1,143 @@
+"""The records that a partition writes besides its states: alerts, dead letters, and what is forwarded to tasks.
+
+What a session's event means to its task is forwarded under the task's key, and read back by whoever owns that. It takes
+along where the event stood, so that an alert names that place, and its latency counts from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from detectors import TaskEvent, UnsupportedState, decode_task, encode_task
+from schemas.encode import encode, headers, record_key
+from schemas.invalid import InvalidEvent
+from schemas.outputs import Position
+from streams.received import dead_letter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aiokafka.structs import ConsumerRecord
+
+    from schemas.outputs import Alert
+    from streams.metrics import TaskEventKind
+    from streams.worker.settings import WorkerSettings
+
+ORIGIN_HEADER: Final = "traction-origin"
+"""Name of the header of what is forwarded that says where the agent's record stands."""
+
+_REMEDY: Final = "leave this topic to the workers, and run one release of them under one application id"
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """A record to be written with the next commit.
+
+    Attributes:
+        topic: its topic's name.
+        key: its key; it decides the partition (murmur2).
+        value: its value.
+        headers: its headers.
+        appended_ms: when the agent's record was appended that brought it about, ms since 1970.
+        urgent: whether it is to be committed at once.
+    """
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+    appended_ms: int
+    urgent: bool = True
+
+
+class Origin(msgspec.Struct, array_like=True, frozen=True):
+    """Where the agent's record stands that something comes from, and when it was appended there, ms since 1970."""
+
+    topic: str
+    partition: int
+    offset: int
+    appended_ms: int
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Origin)
+
+
+def origin(record: ConsumerRecord) -> Origin:
+    """Give where a session's record stands."""
+    return Origin(record.topic, record.partition, record.offset, record.timestamp)
+
+
+def kind_of(event: TaskEvent) -> TaskEventKind:
+    """Say what an event tells a task."""
+    if event.attempt is not None:
+        return "derived" if event.attempt.derived else "attempt"
+    if event.review is not None:
+        return "review"
+    return "spent" if event.word is None else "word"
+
+
+def forwarded(settings: WorkerSettings, event: TaskEvent, place: Origin, trace: bytes | None) -> Outgoing:
+    """Make the record that takes an event to its task. What was only spent can wait for the next commit.
+
+    Args:
+        settings: gives the topic's name.
+        event: what the agent's record means to the task.
+        place: where that record stands.
+        trace: its trace context.
+    """
+    head: list[tuple[str, bytes | None]] = [(ORIGIN_HEADER, _ENCODER.encode(place))]
+    if trace is not None:
+        head.append(("traceparent", trace))
+    key, value = event.task_id.encode(), encode_task(event)
+    urgent = kind_of(event) != "spent"
+    return Outgoing(settings.task_events, key, value, head, place.appended_ms, urgent=urgent)
+
+
+def read_forwarded(record: ConsumerRecord) -> tuple[TaskEvent, Origin]:
+    """Read a record that `forwarded` made.
+
+    Raises:
+        InvalidEvent: it is none, or one of a release that writes them otherwise. That is no reason to stop: the task's
+            state can be read, and the record is kept among the dead letters.
+    """
+    key = record.key
+    if key is None:
+        raise InvalidEvent("key_missing", "the record has no key", _REMEDY, field="task_id")
+    try:
+        event = decode_task(record.value or b"", TaskEvent)
+        place = _DECODER.decode(dict(record.headers).get(ORIGIN_HEADER) or b"")
+    except (UnsupportedState, msgspec.MsgspecError):
+        problem = "no event that this release forwards to a task: damaged, or written by another release"
+        raise InvalidEvent("unsupported_version", problem, _REMEDY) from None
+    if key != event.task_id.encode():
+        raise InvalidEvent("key_mismatch", "the record's key is another", _REMEDY, field="task_id")
+    return event, place
+
+
+def alert_record(
+    settings: WorkerSettings, found: Alert, place: Origin, trace: bytes | None, *, muted: bool
+) -> Outgoing:
+    """Make the record of an alert.
+
+    Args:
+        settings: gives the topic's name.
+        found: the alert as the detectors made it.
+        place: where the agent's record stands that brought it about.
+        trace: its trace context.
+        muted: whether an override silences it.
+    """
+    position = Position(topic=place.topic, partition=place.partition, offset=place.offset)
+    evidence = msgspec.structs.replace(found.evidence, position=position)
+    alert = msgspec.structs.replace(found, evidence=evidence, muted=muted or found.muted)
+    head = headers(alert, source=f"/traction/worker/{settings.app_id}", traceparent=trace)
+    return Outgoing(settings.alerts, record_key(alert), encode(alert), head, place.appended_ms)
+
+
+def refused(settings: WorkerSettings, record: ConsumerRecord, problem: InvalidEvent) -> Outgoing:
+    """Make the dead letter of a record: key, value and headers as they came, and why."""
+    letter = dead_letter(record, problem, settings.app_id)
+    return Outgoing(settings.dead_letters, letter.key, letter.value, letter.headers, record.timestamp)

@@ -1,0 +1,157 @@
+"""Tasks are removed when nothing was heard of them for as long as tasks are kept, and never before."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from detectors import limits_from
+from streams.worker import sweep as module
+from streams.worker.settings import WorkerSettings
+from streams.worker.sweep import MS_PER_DAY, Sweeper
+from tests.kit import tool_call
+from tests.streams.worker.conftest import TASK_EVENTS, TELLING, TOOL_CALLS, Bench, task_event
+
+if TYPE_CHECKING:
+    from aiokafka import TopicPartition
+
+    from tests.streams.worker.conftest import MakeRecord
+
+DAYS = 7
+SETTINGS = WorkerSettings(sweep_interval=0.01, limits=limits_from([("file", {"tasks.retention_days": DAYS})]))
+KEPT_MS = DAYS * MS_PER_DAY
+SECONDS_OF_TEST_MS = 60_000
+
+
+class Owned:
+    """What a sweeper asks of its worker, around the partition of a bench."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.began_ms = int(time.time() * 1_000)
+        self.settings = SETTINGS
+        self.recovering = False
+        self.metrics = bench.metrics
+        self.ownerships = SimpleNamespace(current={0: bench.partition})
+        self.consumer = self
+        self.ahead: dict[TopicPartition, int] = {}
+        self.asked = 0
+        self.away = False
+
+    async def ends(self, tps: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Give the ends of the inputs: where the partition is, but for those that are ahead."""
+        self.asked += 1
+        await asyncio.sleep(0)
+        if self.away:
+            raise KafkaConnectionError
+        positions = self.ownerships.current[0].positions
+        return {tp: positions[tp] + self.ahead.get(tp, 0) for tp in tps}
+
+
+@pytest.fixture
+def telling() -> Bench:
+    """Give a partition under whose detectors tasks are remembered."""
+    return Bench(TELLING)
+
+
+@pytest.fixture
+def owned(telling: Bench) -> Owned:
+    """Give a worker that has nothing but that partition."""
+    return Owned(telling)
+
+
+async def swept(owned: Owned) -> None:
+    """Let a sweeper run until it has looked twice, or as long as that may take."""
+    running = asyncio.create_task(Sweeper(cast("Any", owned)).run())
+    wanted, deadline = owned.asked + 2, time.monotonic() + 0.2
+    while owned.asked < wanted and time.monotonic() < deadline and not running.done():  # noqa: ASYNC110 - a sweeper tells nobody
+        await asyncio.sleep(0.005)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def seen(bench: Bench, owned: Owned, record: MakeRecord, **ages_ms: int) -> None:
+    """Have tasks heard of so long ago, and committed."""
+    for name, age in sorted(ages_ms.items(), key=lambda pair: -pair[1]):
+        bench.apply([record(task_event(name=name), timestamp=owned.began_ms - age)])
+    bench.commit()
+
+
+async def test_tasks_are_removed_by_age(telling: Bench, owned: Owned, record: MakeRecord) -> None:
+    """One a little younger than the retention stays; one that has reached it is removed by the next commit."""
+    seen(telling, owned, record, old=KEPT_MS, young=KEPT_MS - SECONDS_OF_TEST_MS)
+    await asyncio.sleep(0.002)
+    await swept(owned)
+    assert telling.partition.changed.is_set()
+    taken = telling.commit()
+    assert (taken.tasks, taken.applied) == ([(b"old", None)], {})
+    assert telling.stored_tasks.keys() == {b"young"}
+    assert telling.value("traction_tasks_expired_total") == 1
+    await swept(owned)
+    assert telling.commit() is None
+
+
+@pytest.mark.parametrize("behind", [TASK_EVENTS, TOOL_CALLS])
+async def test_while_records_wait_their_time_counts(
+    telling: Bench, owned: Owned, record: MakeRecord, behind: TopicPartition
+) -> None:
+    """A worker that was away must not remove a task whose next event is among what it has not read yet."""
+    seen(telling, owned, record, old=3 * KEPT_MS, away=2 * KEPT_MS - 1)
+    owned.ownerships.current = {0: telling.own()}  # it has read nothing since it came back
+    owned.ahead[behind] = 9
+    await swept(owned)
+    assert telling.commit() is None
+    event = task_event(name="other") if behind == TASK_EVENTS else tool_call("s", 0)
+    telling.apply([record(event, timestamp=owned.began_ms - 2 * KEPT_MS + 1)])
+    await swept(owned)
+    assert [change for change in telling.commit().tasks if change[1] is None] == [(b"old", None)]
+    assert b"away" in telling.stored_tasks
+
+
+async def test_nothing_is_removed_before_the_state_is_back(telling: Bench, owned: Owned, record: MakeRecord) -> None:
+    """What is back of a task may be older than what is not; nor is anything asked of the brokers then."""
+    seen(telling, owned, record, old=2 * KEPT_MS)
+    owned.recovering = True
+    await swept(owned)
+    assert (owned.asked, telling.commit()) == (0, None)
+
+
+async def test_a_partition_that_was_lost_is_left_alone(
+    telling: Bench, owned: Owned, record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it is lost in the middle of a sweep: the slice under way is the last."""
+    monkeypatch.setattr(module, "SLICE_TASKS", 1)
+    seen(telling, owned, record, **{f"old{number}": 2 * KEPT_MS for number in range(5)})
+    running = asyncio.create_task(Sweeper(cast("Any", owned)).run())
+    while not telling.value("traction_tasks_expired_total"):  # noqa: ASYNC110 - turn by turn is the point
+        await asyncio.sleep(0)
+    telling.partition.ended = True
+    await asyncio.sleep(0.05)
+    assert telling.value("traction_tasks_expired_total") == 1
+    assert not running.done()
+    running.cancel()
+
+
+async def test_brokers_that_are_away_are_waited_for(telling: Bench, owned: Owned, record: MakeRecord) -> None:
+    """The sweep is tried again, and removes then what it would have removed before."""
+    seen(telling, owned, record, old=2 * KEPT_MS)
+    owned.away = True
+    await swept(owned)
+    assert (owned.asked, telling.commit()) == (2, None)
+    owned.away = False
+    await swept(owned)
+    assert telling.commit().tasks == [(b"old", None)]
+
+
+async def test_an_idle_task_s_own_times_do_not_count(telling: Bench, owned: Owned, record: MakeRecord) -> None:
+    """A recording of long ago that is sent today, and an event dated into the future, age by the brokers' clock."""
+    telling.apply([record(task_event(name="replayed", at_ms=1), timestamp=owned.began_ms)])
+    telling.apply([record(task_event(name="ahead", at_ms=9 * owned.began_ms), timestamp=owned.began_ms - 2 * KEPT_MS)])
+    telling.commit()
+    await swept(owned)
+    telling.commit()
+    assert telling.stored_tasks.keys() == {b"replayed"}
