@@ -76,10 +76,10 @@ def session_lines(played: Played) -> Iterator[str]:
         yield from _alert_lines(alert, played.call_of(alert), positions, timed=session.timed)
 
 
-def _alert_lines(alert: Alert, call: int, positions: dict[str, int], *, timed: bool) -> Iterator[str]:
+def _alert_lines(alert: Alert, position: int, positions: dict[str, int], *, timed: bool) -> Iterator[str]:
     level = click.style(f"{alert.level:<9}", fg=COLOURS[alert.level])
     at = f"  {alert.occurred_at:%Y-%m-%d %H:%M:%S}" if timed else ""
-    yield f"  call #{call:<5}{at}  {level}  {alert.detector}: {plain(alert.reasoning)}"
+    yield f"  call #{position:<5}{at}  {level}  {alert.detector}: {plain(alert.reasoning)}"
     for call in alert.evidence.calls:
         if call not in alert.reasoning:
             yield f"{_INDENT}repeats   {plain(call)}"
@@ -87,7 +87,7 @@ def _alert_lines(alert: Alert, call: int, positions: dict[str, int], *, timed: b
         yield f"{_INDENT}fails by  {plain(alert.evidence.error)}"
     where = [positions[event_id] for event_id in alert.evidence.event_ids if event_id in positions]
     if where:
-        yield f"{_INDENT}called at {' '.join(f'#{position}' for position in where)}{_score(alert)}"
+        yield f"{_INDENT}called at {' '.join(f'#{place}' for place in where)}{_score(alert)}"
 
 
 def _score(alert: Alert) -> str:

@@ -25,7 +25,7 @@ TELLING = ("cleanup.policy", "retention.ms", "max.message.bytes", "min.insync.re
 """What is shown of a topic's configuration: what we set."""
 
 app_id_option = click.option(
-    "--app-id", default=DEFAULT_APP_ID, help="The worker's application id; begins its changelog topic's name."
+    "--app-id", default=DEFAULT_APP_ID, help="The worker's application id; begins the names of its own topics."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 

@@ -53,7 +53,7 @@ Exit codes:
 @click.option(
     "--app-id",
     default=DEFAULT_APP_ID,
-    help="Group of workers that share the partitions; names the changelog and the transactions too.",
+    help="Group of workers that share the partitions; names their own topics and the transactions too.",
 )
 @click.option(
     "--instance-id",
@@ -70,7 +70,7 @@ Exit codes:
     "--live-sessions",
     default=DEFAULTS.live_sessions,
     type=click.IntRange(1),
-    help="Sessions kept decoded in memory; the others are kept as bytes.",
+    help="Sessions and tasks kept decoded in memory; the others are kept as bytes.",
 )
 @click.option(
     "--session-timeout",

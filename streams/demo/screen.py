@@ -58,7 +58,8 @@ class Screen:
         """Write an alert."""
         level = click.style(f"{alert.level.upper()}", fg=COLOURS[alert.level], bold=True)
         name = click.style(f"{alert.session_id:<{_NAME_CHARS}}", bold=True)
-        self.say(f"{self._clock()}  {name}  >>> {level} at {'call' if alert.scope == 'session' else 'attempt'} #{alert.seq}, detector `{alert.detector}`:")
+        place = f"{'call' if alert.scope == 'session' else 'attempt'} #{alert.seq}"
+        self.say(f"{self._clock()}  {name}  >>> {level} at {place}, detector `{alert.detector}`:")
         self._wrapped(alert.reasoning)
 
     def directive(self, directive: Directive) -> None:

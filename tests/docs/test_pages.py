@@ -38,11 +38,10 @@ RUN = {
 """Blocks that test_examples.py runs."""
 
 CHECKED = {
-    "attempt", "backtest-neutral",
-    "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator", "fixes-shell",
-    "flow", "formula", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
-    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools", "tasks-output", "train",
-    "weights",
+    "attempt", "backtest-neutral", "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator",
+    "fixes-shell", "flow", "formula", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
+    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools",
+    "tasks-output", "train", "weights",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 

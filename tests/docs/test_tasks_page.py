@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_tasks_in_ones_own_process(block: Find, tmp_path: Path) -> None:
+    """The program prints what the page says."""
     ran = subprocess.run(
         [sys.executable, "-c", block("tasks").text], cwd=tmp_path, capture_output=True, text=True, check=True
     )
@@ -25,6 +26,7 @@ def test_tasks_in_ones_own_process(block: Find, tmp_path: Path) -> None:
 
 
 def test_the_formula_gives_the_example(block: Find, pages: dict[str, str]) -> None:
+    """The worked example follows from the code."""
     before = change_of_texts([("s.py", "a\nb\n", "c\n")])
     after = change_of_texts([("s.py", "c\n", "a\nd\n")])
     assert reversal(before, after).share == pytest.approx(2 / 3)
