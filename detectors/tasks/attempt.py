@@ -131,6 +131,7 @@ def read_review(event: Review, limits: Limits) -> Round:
         findings=prints(marked),
         remarks=tuple((prints([mark]), excerpt(each.text, limits.decision.excerpt_chars)) for mark, each in shown),
         comments=event.comments_total,
+        number=event.round,
     )
 
 

@@ -32,10 +32,12 @@ ABOUT = About(
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the latest attempt takes back the change before it, and how often these lines went to and fro."""
     group = limits.diff_reversal
-    found = _reversals([seen for seen in state.attempts if _took_effect(seen)], group.share)
-    if not found or found[-1][1] is not attempt:
+    attempts = [seen for seen in state.attempts if _took_effect(seen)]
+    now = _taken_back(attempts, group.share) if _took_effect(attempt) else None
+    if now is None:
         return
-    latest = found[-1][2]
+    earlier = (_taken_back(attempts[:at], group.share) for at in range(2, len(attempts)))
+    found, latest = [*filter(None, earlier), now], now[2]
     chain = [entry for entry in found if 2 * len(entry[2].lines & latest.lines) >= len(latest.lines)]
     level = _level(len(chain), group)
     if level is None:
@@ -54,7 +56,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         mark=mark_of(involved[0]),
         what=(
             f"a change that takes back {percent(latest.share)} of the one before it"
-            f"{f', for the {len(chain)}th time in the same lines' if len(chain) > 1 else ''}"
+            f"{f', as {len(chain) - 1} did before in the same lines' if len(chain) > 1 else ''}"
         ),
         calls=shown(involved),
         failure=common_failure(involved),
@@ -67,16 +69,17 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     )
 
 
-def _reversals(attempts: Sequence[Attempt], share: float) -> list[tuple[Attempt, Attempt, Reversal]]:
-    """Return the attempts that take back the latest one before them in the same files."""
-    found = []
-    for at, attempt in enumerate(attempts):
-        before = next((seen for seen in reversed(attempts[:at]) if _meet(seen, attempt)), None)
-        if before is not None:
-            taken = reversal(before.change, attempt.change)
-            if taken.share >= share:
-                found.append((before, attempt, taken))
-    return found
+def _taken_back(attempts: Sequence[Attempt], share: float) -> tuple[Attempt, Attempt, Reversal] | None:
+    """Return the latest one before the last attempt in the same files, that one, and what it takes back.
+
+    None when that is less than the share.
+    """
+    attempt = attempts[-1]
+    before = next((seen for seen in reversed(attempts[:-1]) if _meet(seen, attempt)), None)
+    if before is None:
+        return None
+    taken = reversal(before.change, attempt.change)
+    return (before, attempt, taken) if taken.share >= share else None
 
 
 def _took_effect(attempt: Attempt) -> bool:

@@ -150,7 +150,7 @@ class Round(msgspec.Struct, array_like=True):
 
     ``pull_request`` is a digest of its name, ``name`` an excerpt of it. ``findings`` are prints of the remarks in
     rising order, by their own id, else by path and wording; ``remarks`` excerpts of the first of them, each with its
-    print.
+    print. ``number`` is that of the round where it was sent: reviews of several agents are one round when theirs agree.
     """
 
     event_id: str
@@ -162,6 +162,7 @@ class Round(msgspec.Struct, array_like=True):
     findings: bytes = b""
     remarks: tuple[tuple[bytes, str], ...] = ()
     comments: int | None = None
+    number: int | None = None
 
 
 class TaskEvent(msgspec.Struct, array_like=True):

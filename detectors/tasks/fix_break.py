@@ -63,7 +63,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     yield TaskFinding(
         detector=NAME,
         level="terminate" if over else "warn",
-        fingerprint=digest(NAME, state.task_id, min(members(involved) or (attempt.number,))),
+        fingerprint=digest(NAME, state.task_id, min(members(involved))),
         members=members(involved),
         count=rounds if over else count,
         limit=f"{NAME}.terminate" if over else f"{NAME}.warn",
@@ -118,7 +118,7 @@ def _checks(attempts: Sequence[Attempt]) -> list[set[int]]:
 
 
 def _errors(attempts: Sequence[Attempt]) -> list[set[int]]:
-    return [{attempt.error} if attempt.specific else set() for attempt in attempts]
+    return [{attempt.error} if attempt.specific and attempt.error else set() for attempt in attempts]
 
 
 def _files(attempts: Sequence[Attempt]) -> list[set[int]]:

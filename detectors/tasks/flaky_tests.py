@@ -1,9 +1,9 @@
 """Flaky-test loop: checks fail in turn and come back, whatever is changed (flapping and convergence).
 
 A round is an attempt after which a check fails that had failed before and then passed, though nothing that the attempt
-touches concerns it: not by name, nor since it touches a file by which the check had been mended. It takes three checks
-at least, since two that take turns are a fix-break oscillation. Never terminates alone: a check that is broken for real
-is told from a flaky one by running it again.
+touches concerns it: not by name, nor since it touches a file with which the check last began or stopped to fail. It
+takes three checks at least, since two that take turns are a fix-break oscillation. Never terminates alone: a check that
+is broken for real is told from a flaky one by running it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,17 @@ from detectors.canonical import digest
 from detectors.limits import Limits
 from detectors.tasks.facts import Attempt
 from detectors.tasks.findings import TaskFinding
-from detectors.tasks.history import diff_similarity, failed, in_line, mark_of, members, shown, word_similarity
+from detectors.tasks.history import (
+    checks_of,
+    diff_similarity,
+    failed,
+    in_line,
+    mark_of,
+    members,
+    shown,
+    word_similarity,
+)
+from detectors.tasks.lines import numbers
 from detectors.tasks.state import TaskState
 from detectors.tasks.words import each
 
@@ -36,8 +46,10 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     if not failed([attempt]) or not attempt.failing:
         return
     attempts = [seen for seen in failed(in_line(state.attempts)) if seen.check == attempt.check and seen.failing]
+    if not is_flaky(attempts):
+        return
     rounds = [at for at in range(2, len(attempts)) if _came_back(attempts, at)]
-    if len(rounds) < group.warn or not is_flaky(attempts):
+    if len(rounds) < group.warn:
         return
     involved = tuple(attempts[rounds[0] - 2 :])
     names = dict.fromkeys(name for seen in involved for name in seen.failing_names)
@@ -71,18 +83,19 @@ def is_flaky(attempts: Sequence[Attempt]) -> bool:
 
 def _came_back(attempts: Sequence[Attempt], at: int) -> bool:
     """Tell whether a check fails again that did not fail last time, and that the attempt does not concern."""
-    attempt, before = attempts[at], attempts[at - 1]
+    attempt, rows = attempts[at], checks_of(*attempts[: at + 1])
     if not attempt.files:
         return False  # nobody knows what it touched
-    touched = set(each(attempt.files))
-    known = {check for seen in attempts[: at - 1] for check in each(seen.failing)}
-    back = (set(each(attempt.failing)) & known) - set(each(before.failing)) - set(each(attempt.concerned))
-    return any(not touched & _mended(attempts[:at], check) for check in back)
+    touched, earlier = set(each(attempt.files)), set[int]().union(*rows[: at - 1])
+    back = (rows[at] & earlier) - rows[at - 1] - set(numbers(attempt.concerned))
+    return any(touched.isdisjoint(_turned(attempts[:at], [check in row for row in rows[:at]])) for check in back)
 
 
-def _mended(attempts: Sequence[Attempt], check: bytes) -> set[bytes]:
-    """Return the files that were touched when a check last stopped failing."""
-    for before, after in zip(reversed(attempts[:-1]), reversed(attempts[1:]), strict=True):
-        if check in each(before.failing) and check not in each(after.failing):
-            return set(each(after.files))
-    return set()
+def _turned(attempts: Sequence[Attempt], red: Sequence[bool]) -> set[bytes]:
+    """Return the files that were touched when a check last began to fail, and when it last stopped failing.
+
+    ``red`` says after which of the attempts it failed; it did not after the latest.
+    """
+    last = max(at for at, is_red in enumerate(red) if is_red)
+    began = next(at for at in range(last, -1, -1) if not at or not red[at - 1])
+    return {*each(attempts[began].files), *each(attempts[last + 1].files)}

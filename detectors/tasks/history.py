@@ -24,10 +24,10 @@ MAX_SHOWN = 6
 
 
 def identity(attempt: Attempt) -> int:
-    """Return what an attempt is known by: what it changes, else its words, else its files and its failure."""
+    """Return what an attempt is known by: what it changes, else its words, else where it led; 0 for nothing."""
     if attempt.change.digest or attempt.wording:
         return attempt.change.digest or attempt.wording
-    if not (attempt.files or attempt.failing or attempt.error):
+    if not (attempt.files or attempt.failing or attempt.error or attempt.state):
         return 0
     return digest("attempt", attempt.files, attempt.error, attempt.failing, attempt.state)
 
@@ -70,7 +70,7 @@ def other_failure(one: Attempt, other: Attempt) -> bool:
     """Tell whether two attempts are known to fail in different ways."""
     if one.failing and other.failing:
         first, second = checks_of(one, other)
-        return first.isdisjoint(second)
+        return bool(first and second) and first.isdisjoint(second)
     return one.specific and other.specific and one.error != other.error
 
 

@@ -57,12 +57,19 @@ _DAY_MS = 86_400_000
 def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Alert]:
     """Apply one event to the state of its task and return the alerts it brings about.
 
-    `TaskState()` is the state of a task not seen before. When the state is `empty` afterwards, nothing of it needs to
-    be remembered.
+    `TaskState()` is the state of a task not seen before. When the state is `empty` afterwards, it is such a one again
+    and need not be remembered.
     """
     if state.last_ms and event.at_ms - state.last_ms > limits.tasks.retention_days * _DAY_MS:
-        _forget(state)
+        state.forget()
     _note(state, event)
+    alerts = _judge(state, event, limits)
+    if state.empty:
+        state.forget()
+    return alerts
+
+
+def _judge(state: TaskState, event: TaskEvent, limits: Limits) -> list[Alert]:
     if event.word is not None:
         _obey(state, event)
         return []
@@ -105,18 +112,12 @@ def _obey(state: TaskState, event: TaskEvent) -> None:
     if event.word == "user_message":
         _drop_derived(state, session_digest(event.session_id), event.at_ms)
         return
-    state.forget_attempts()
-    state.pulls.clear()
-    state.loops.clear()
     if event.word == "reset":
-        _forget(state)
-
-
-def _forget(state: TaskState) -> None:
+        state.forget()
+        return
     state.forget_attempts()
     state.pulls.clear()
     state.loops.clear()
-    state.spent, state.first_ms, state.alerts = Spent(), 0, 0
 
 
 def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
@@ -205,20 +206,33 @@ def _take_review(state: TaskState, review: Round) -> Pull | None:
     elif ping_pong.asks_again(review):
         if not pull.rounds:
             pull.since_ms, pull.spent = review.at_ms, state.spent
-        pull.rounds += 1
+        if not _is_known(pull, review):
+            pull.rounds, pull.number = pull.rounds + 1, review.number
+            pull.open_before, pull.fixed_before, pull.open = pull.open, pull.fixed, []
         _compare(pull, review)
     pull.events = [*pull.events, review.event_id][-_MAX_EVENTS:]
     return pull
 
 
 def _compare(pull: Pull, review: Round) -> None:
-    """Note which remarks are made again, which are settled, and which come back."""
-    made = each(review.findings)
-    before = dict(pull.open)
-    pull.returned = [mark for mark in made if mark in pull.fixed]
-    gone = [mark for mark in before if mark not in made]
-    pull.fixed = [*(mark for mark in pull.fixed if mark not in made), *gone][-MAX_FINDINGS:]
+    """Note which remarks are made again, which are settled, and which come back.
+
+    A round that names no remarks, or more than are known of it, does not say which are settled.
+    """
+    made = list(dict.fromkeys([*(mark for mark, _ in pull.open), *each(review.findings)]))
+    before = dict(pull.open_before)
+    pull.returned = [mark for mark in made if mark in pull.fixed_before]
+    if not made:
+        pull.open = pull.open_before
+        return
+    gone = [mark for mark in before if mark not in made] if len(made) < MAX_FINDINGS else []
+    pull.fixed = [*(mark for mark in pull.fixed_before if mark not in made), *gone][-MAX_FINDINGS:]
     pull.open = [(mark, before.get(mark, 0) + 1) for mark in made][:MAX_FINDINGS]
+
+
+def _is_known(pull: Pull, review: Round) -> bool:
+    """Tell whether a review is one more of the latest round, as of another agent."""
+    return pull.rounds > 0 and review.number is not None and review.number == pull.number
 
 
 def _reviewed(state: TaskState, event: TaskEvent, review: Round, limits: Limits) -> list[Alert]:
@@ -233,5 +247,5 @@ def _reviewed(state: TaskState, event: TaskEvent, review: Round, limits: Limits)
     why = f"the pull request was {review.verdict}"
     alerts = let_go(state, event, lambda loop: not (state.pulls and marks.isdisjoint(loop.members)), why, limits)
     if not state.pulls:
-        _forget(state)
+        state.forget()
     return alerts

@@ -24,6 +24,8 @@ class Pull(msgspec.Struct, array_like=True):
     ``rounds`` counts the rounds in a row in which an agent asked for changes. ``open`` are prints of the remarks of the
     latest round, each with the number of rounds in a row that made it; ``fixed`` prints of earlier ones that were gone
     since, ``returned`` of those that came back with the latest round. ``events`` are the latest rounds' event ids.
+    ``number`` is that of the latest round, None where it was not sent; ``open_before`` and ``fixed_before`` are what
+    was open and fixed when it began.
     """
 
     pull_request: int
@@ -36,6 +38,9 @@ class Pull(msgspec.Struct, array_like=True):
     returned: list[bytes] = msgspec.field(default_factory=list)
     events: list[str] = msgspec.field(default_factory=list)
     spent: Spent = Spent()
+    number: int | None = None
+    open_before: list[tuple[bytes, int]] = msgspec.field(default_factory=list)
+    fixed_before: list[bytes] = msgspec.field(default_factory=list)
 
     @property
     def commented(self) -> int:
@@ -74,6 +79,11 @@ class TaskState(msgspec.Struct, array_like=True):
     def empty(self) -> bool:
         """Nothing of it needs to be remembered: the task was solved or merged, or nothing happened yet."""
         return not (self.attempts or self.pulls or self.loops) and self.spent == Spent()
+
+    def forget(self) -> None:
+        """Drop everything: the same events bring about the same, whether or not the state was stored in between."""
+        for name, value in msgspec.structs.asdict(TaskState()).items():
+            setattr(self, name, value)
 
     def forget_attempts(self) -> None:
         """Drop what was tried so far; loops already under watch stay."""

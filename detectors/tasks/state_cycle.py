@@ -59,8 +59,8 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     yield TaskFinding(
         detector=NAME,
         level=level,
-        fingerprint=digest(NAME, state.task_id, min(members(involved) or (attempt.state,))),
-        members=members(involved) or (attempt.state,),
+        fingerprint=digest(NAME, state.task_id, min(members(involved))),
+        members=members(involved),
         count=count,
         limit=f"{NAME}.{level}",
         value=getattr(group, level),

@@ -1,12 +1,14 @@
 """Approach churn: what was left is taken up again, from both sides of each limit."""
 
+from typing import Any
+
 import pytest
 
 from schemas.testing import fix_attempt
 from tests.detectors.tasks.attempt_kit import KEY_ERROR, OUTAGE, TYPE_ERROR, UNLIKE, alone, brief, levels, swap
 
 ALONE = alone("approach_churn")
-STRONG = {"files": ("shop/cart.py",), "error_message": KEY_ERROR}
+STRONG: dict[str, Any] = {"files": ("shop/cart.py",), "error_message": KEY_ERROR}
 
 
 def row(letters, first=1, **fields):

@@ -3,7 +3,7 @@
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors.tasks.checks import MAX_CHECKS, failing_checks
@@ -259,6 +259,7 @@ def test_a_megabyte_of_anything_takes_no_longer_than_a_part_of_it(piece):
     assert process_time() - began < 1.5
 
 
+@settings(deadline=None)
 @given(
     st.text(max_size=200)
     | st.lists(st.sampled_from(["FAILED ", "a::b", " - ", "\n", "● ", "\x1b[0m", "{"])).map("".join)

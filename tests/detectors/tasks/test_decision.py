@@ -2,7 +2,7 @@
 
 import pytest
 
-from detectors import Limits
+from detectors import InvalidLimits, Limits, limits_from
 from schemas.common import Usage
 from schemas.testing import control, fix_attempt, review, session_event
 from tests.detectors.traces import found
@@ -81,6 +81,24 @@ def test_weak_evidence_waits_for_another_kind(heard):
     assert found(heard(words[:6]))[-1] == ("terminate", "circular_fix", 5)  # too often as well
     with_change = [fix_attempt(n, same, diff=_diff("cart", 3), error_message="ValueError: a") for n in range(8)]
     assert "terminate" in {level for level, *_ in found(heard(with_change))}
+
+
+def test_weak_evidence_does_not_bear_out_other_weak_evidence(heard):
+    """Two rules that go by the same words see the same."""
+    words = [fix_attempt(n, ("cache the totals", "sort every row")[n % 2]) for n in range(8)]
+    alerts = heard(words, {"off": ["too_many_attempts"]})
+    assert {level for level, *_ in found(alerts)} == {"warn"}
+
+
+def test_two_detectors_that_are_sure_at_once_begin_with_one_warning(heard):
+    """The word of the second is no escalation of that of the first."""
+    same = [
+        fix_attempt(n, "cache the totals", files=("src/cart.py",), diff=_diff("cart", 3), error_message="ValueError: a")
+        for n in range(4)
+    ]
+    limits = {f"{name}.{level}": 2 for name in ("circular_fix", "state_cycle") for level in ("warn", "terminate")}
+    assert [alert.level for alert in heard(same[:3], limits)] == ["warn"]
+    assert [alert.level for alert in heard(same, limits)] == ["warn", "terminate"]
 
 
 def test_one_event_says_one_thing_of_one_loop(heard):
@@ -184,6 +202,8 @@ def test_a_loop_that_a_person_marks_as_wrong_is_not_alerted_again(heard):
     first = heard(back_and_forth(3), CHURN)
     wrong = control(200, "false_alarm", answers=first[0].alert_id)
     assert heard([*back_and_forth(3), wrong, *back_and_forth(6, start=4)], CHURN) == first
+    quiet = [new(n + 4) for n in range(12)]
+    assert heard([*back_and_forth(3), wrong, *quiet, *back_and_forth(4, start=20)], CHURN) == first
     rounds = [review(n + 1) for n in range(3)]
     alerts = heard([*back_and_forth(3), wrong, *rounds, *back_and_forth(6, start=300)], CHURN)
     assert [alert.detector for alert in alerts] == ["approach_churn", "ping_pong"]
@@ -204,7 +224,7 @@ def test_an_alert_says_which_limit_was_reached_and_who_set_it(heard):
         ("ping_pong.warn", 1, "test"),
         ("ping_pong.terminate", 2, "test"),
     ]
-    (alert,) = heard([new(n) for n in range(6)], Limits(off=tuple(MANY["off"])))
+    (alert,) = heard([new(n) for n in range(6)], Limits(off=("circular_fix", "approach_churn", "state_cycle")))
     assert (alert.limits[0].name, alert.limits[0].layer) == ("too_many_attempts.warn", "default")
 
 
@@ -223,3 +243,45 @@ def test_no_words_are_quoted_where_none_may_be_kept(heard):
     alerts = heard(back_and_forth(4), {**CHURN, "decision.excerpt_chars": 0})
     assert alerts
     assert not [word for alert in alerts for word in ("cache", "sort", "cart", "order", "1001") if word in repr(alert)]
+
+
+@pytest.mark.parametrize(
+    ("given", "low", "high"),
+    [
+        ({"circular_fix.warn": 12}, "circular_fix.warn", "circular_fix.terminate"),
+        ({"circular_fix.lookback": 1}, "circular_fix.warn", "circular_fix.lookback"),
+        ({"approach_churn.warn": 12}, "approach_churn.warn", "approach_churn.terminate"),
+        ({"diff_reversal.notice": 12}, "diff_reversal.notice", "diff_reversal.warn"),
+        ({"diff_reversal.warn": 12}, "diff_reversal.warn", "diff_reversal.terminate"),
+        ({"state_cycle.warn": 12}, "state_cycle.warn", "state_cycle.terminate"),
+        ({"fix_break.warn": 12}, "fix_break.warn", "fix_break.terminate"),
+        ({"ping_pong.warn": 12}, "ping_pong.warn", "ping_pong.terminate"),
+    ],
+)
+def test_limits_that_could_never_be_reached_in_turn_are_refused(given, low, high):
+    """A loop has to be warned of before it is ended."""
+    with pytest.raises(InvalidLimits, match=rf"^file: {low} = \d+(\.0)? is above {high} = \d+(\.0)?; lower the first"):
+        limits_from([("file", given)])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tasks.retention_days": 0},
+        {"tasks.rearm_after": 0},
+        {"task_budget.every": 0},
+        {"task_budget.turns": -1},
+        {"task_budget.soft_share": 0},
+        {"circular_fix.lookback": 13},  # more than are remembered
+        {"circular_fix.similarity": 1.01},
+        {"diff_reversal.share": 0},
+        {"approach_churn.terminate": 1},
+        {"ping_pong.returned_warn": 0},
+        {"comment_velocity.warn": 0},
+    ],
+)
+def test_a_limit_out_of_its_range_is_refused_by_its_name(given):
+    """With the layer that set it."""
+    (name,) = given
+    with pytest.raises(InvalidLimits, match=f"^file: {name}: "):
+        limits_from([("file", given)])

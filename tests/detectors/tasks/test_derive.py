@@ -8,6 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from schemas.common import ErrorInfo, Task
+from schemas.events import Replacement
 from schemas.testing import at, fix_attempt, session_event, tool_call
 from tests.detectors.traces import found, numbered
 
@@ -84,6 +85,7 @@ def test_an_attempt_takes_an_accepted_edit_and_a_check_that_fails_after_it(playe
     game = player(OFF)
     game.play(numbered(calls))
     assert len(attempts(game)) == wanted
+    assert bool(game.tasks) == bool(wanted)  # else there is nothing to tell
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_a_message_of_the_user_sets_back_what_was_derived(player, clears, kept):
 def test_a_message_that_is_read_late_leaves_what_was_tried_after_it(player):
     """It comes on another topic; event time decides."""
     game = player(OFF)
-    game.play([*swing(3), session_event(2.5, "user_message")])
+    game.play([*swing(3), session_event(2, "user_message")])
     assert [attempt.event_id for attempt in attempts(game)] == ["s1-3", "s1-5"]
 
 
@@ -257,6 +259,14 @@ def test_an_attempt_that_was_sent_is_not_marked_as_derived(heard):
     alerts = heard([fix_attempt(n, text) for n, text in enumerate(words)])
     assert alerts
     assert not any(alert.evidence.derived for alert in alerts)
+
+
+def test_one_derived_attempt_among_those_of_a_loop_marks_it(heard):
+    """One session edits, another sends what takes that back."""
+    calls = [msgspec.structs.replace(call, task=T1) for call in numbered([change("a = 1", "a = 2"), red(TEST_A)])]
+    back = (Replacement(path="src/cart.py", old="a = 2", new="a = 1"),)
+    alerts = heard([*calls, fix_attempt(1, replacements=back, session_id="s2", task=T1)], OFF)
+    assert [(alert.detector, alert.evidence.derived) for alert in alerts] == [("diff_reversal", True)]
 
 
 @pytest.mark.parametrize(("times", "wanted"), [(11, False), (12, True)])

@@ -43,8 +43,8 @@ def test_one_reversal_is_a_notice_two_are_a_warning_and_four_the_end(heard, coun
     [
         ({"notice": 2}, 2, []),
         ({"notice": 2, "warn": 3}, 3, ["notice"]),
-        ({"warn": 3}, 3, ["notice"]),
-        ({"warn": 3}, 4, ["notice", "warn"]),
+        ({"warn": 3}, 3, ["notice", "notice"]),  # twice as often as at the first
+        ({"warn": 3}, 4, ["notice", "notice", "warn"]),
         ({"terminate": 3}, 3, ["notice", "warn"]),
         ({"terminate": 3}, 4, ["notice", "warn", "terminate"]),
     ],
@@ -119,8 +119,7 @@ def test_the_alert_says_how_much_was_taken_back_and_by_whom(heard):
     events = [new(n, diff=(THERE, BACK)[n % 2], files=("shop/cart.py",)) for n in range(1, 4)]
     alert = heard(events, ALONE)[-1]
     assert (alert.level, alert.count, alert.limits[0].name) == ("warn", 2, "diff_reversal.warn")
-    assert alert.reasoning.startswith("a change that takes back 100 % of the one before it, for the 2th time") is False
-    assert "takes back 100 % of the one before it" in alert.reasoning
+    assert "takes back 100 % of the one before it, as 1 did before in the same lines" in alert.reasoning
     assert alert.evidence.attempt_ids == ("attempt-1", "attempt-2", "attempt-3")
     assert (alert.pattern, alert.suggested_strategy) == ("fix_break_oscillation", "different_files")
     assert (alert.evidence.word_similarity, alert.evidence.diff_similarity) == (0.0, 0.0)

@@ -192,7 +192,7 @@ def laid_out(story):
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(stories)
 def test_whatever_is_told_levels_follow_one_another_and_ids_are_unique(story):
     """A recovery only of what was warned about, a terminate only after a warning unless the limit is a hard one."""
@@ -211,23 +211,23 @@ def test_whatever_is_told_levels_follow_one_another_and_ids_are_unique(story):
     assert msgspec.json.decode(msgspec.json.encode(alerts)) is not None
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(stories)
 def test_states_that_were_stored_in_between_give_the_same_alerts(story):
     """After each event the task's state and the event itself go through their compact forms, as over a restart."""
     events = laid_out(story)
     wanted = Player(BUDGETED).play(events)
-    sessions, task, alerts = {}, TaskState(), []
+    sessions: dict[str, SessionState] = {}
+    task, alerts = TaskState(), []
     for event in events:
         told = step(sessions.setdefault(event.session_id, SessionState()), event, BUDGETED).task_event
         if told is not None:
             alerts += observe_task(task, decode_task(encode_task(told), type(told)), BUDGETED)
             task = TaskState() if task.empty else decode_task(encode_task(task), TaskState)
-    strip = [msgspec.structs.replace(alert, seq=0, interventions_so_far=0) for alert in alerts]
-    assert strip == [msgspec.structs.replace(alert, seq=0, interventions_so_far=0) for alert in wanted]
+    assert alerts == wanted
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(stories)
 def test_what_comes_twice_changes_nothing(story):
     """A redelivery of everything: at the latest the session knows."""

@@ -1,12 +1,12 @@
 """Review ping-pong: rounds are counted until somebody decides, and a remark that does not go away is told at once."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors import Limits, TaskState
 from schemas.common import Task
-from schemas.events import ReviewFinding
+from schemas.events import ReviewFinding, SessionInput
 from schemas.testing import fix_attempt, review
 from tests.detectors.tasks.conftest import Player
 from tests.detectors.traces import found, reached
@@ -104,6 +104,37 @@ def test_a_settled_remark_that_comes_back_warns_at_once(heard):
     assert not heard(rounds[:2], {"ping_pong.warn": 4})
 
 
+@pytest.mark.parametrize(
+    "between",
+    [(), tuple(ReviewFinding(path="src/cart.py", text=f"Escape name {n}.") for n in range(400))],
+)
+def test_a_round_that_does_not_say_all_settles_nothing(heard, between):
+    """One that names no remarks, and one with more than are remembered, of which those from before are some."""
+    first = tuple(ReviewFinding(path="src/cart.py", text=f"Escape name {n}.") for n in range(40))
+    rounds = [review(n, findings=findings) for n, findings in enumerate((first, between, first))]
+    assert not heard(rounds, {"ping_pong.warn": 5, "ping_pong.unfixed_warn": 3})
+
+
+@pytest.mark.parametrize(("numbers", "wanted"), [((1, 2, 3), ["warn"]), ((1, 2), []), ((None, None), ["warn"])])
+def test_reviews_of_several_agents_are_one_round_when_their_numbers_agree(heard, numbers, wanted):
+    """Two of them look at each state of the change; without numbers each review counts."""
+    rounds = [review(2 * n + each, round=number) for n, number in enumerate(numbers) for each in range(2)]
+    assert levels(heard(rounds)) == wanted
+
+
+def test_what_only_one_of_several_agents_remarks_is_not_settled_by_the_other(heard):
+    """Each has remarks of its own, the same ones in both rounds: none came back, and both are still there."""
+    one, other = remarks("Escape the name."), remarks("Name the constant.")
+    said = [(1, one), (1, other), (2, other), (2, one), (3, one), (3, other)]
+    rounds = [review(n, round=number, findings=findings) for n, (number, findings) in enumerate(said)]
+    limits = {"ping_pong.warn": 5}
+    assert not heard(rounds[:4], limits)
+    alerts = heard(rounds, limits)
+    assert reached(alerts, "ping_pong") == [("warn", "ping_pong.unfixed_warn", 4)]
+    gone = [*rounds[:3], review(9, round=3, findings=one)]
+    assert reached(heard(gone, limits), "ping_pong") == [("warn", "ping_pong.returned_warn", 3)]
+
+
 @pytest.mark.parametrize(("limit", "wanted"), [(1, True), (2, True), (3, False)])
 def test_how_many_remarks_must_come_back_is_a_limit(heard, limit, wanted):
     """Two come back here."""
@@ -168,10 +199,10 @@ def test_pull_requests_of_one_task_are_counted_apart(heard, player):
 
 def test_attempts_between_the_rounds_do_not_break_the_loop(heard):
     """An agent that tries much between two rounds is warned once, and terminated after five rounds all the same."""
-    events = []
+    events: list[SessionInput] = []
     for n in range(5):
         events.append(review(n))
-        events += [fix_attempt(60 * n + 1 + each, f"{'abcdefg'[each] * (5 + n)} way") for each in range(7)]
+        events += [fix_attempt(60 * n + 1 + each, f"{'abcdefg'[each] * (5 + n)} it") for each in range(7)]
     alerts = heard(events, {"off": ["too_many_attempts"]})
     assert levels(alerts) == ["warn", "terminate"]
 
@@ -192,6 +223,7 @@ def test_a_success_leaves_the_rounds_alone(heard):
 verdicts = st.sampled_from(["changes_requested", "approved", "commented"])
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(verdicts, st.sampled_from(["agent", "person"])), max_size=14))
 def test_the_rounds_since_the_last_decision_decide(said):
     """Whatever is said in between: warned from 3 on, terminated from 5 on, and everything warned about recovers."""

@@ -1,17 +1,21 @@
 """State cycle: approach, files and failure as they were, exactly or nearly, each limit from both sides."""
 
+from typing import Any
+
 import pytest
 
 from schemas.testing import fix_attempt
 from tests.detectors.tasks.attempt_kit import KEY_ERROR, OUTAGE, TYPE_ERROR, UNLIKE, alone, levels, new, swap
 
 ALONE = alone("state_cycle")
-HERE = {"files": ("shop/cart.py",), "error_message": KEY_ERROR}
+HERE: dict[str, Any] = {"files": ("shop/cart.py",), "error_message": KEY_ERROR}
 
 
 def row(letters, first=1, **fields):
     """Return attempts in these states: approaches A, B, C and so on."""
-    return [fix_attempt(n, UNLIKE["ABCDEFG".index(letter)], **{**HERE, **fields}) for n, letter in enumerate(letters, first)]
+    return [
+        fix_attempt(n, UNLIKE["ABCDEFG".index(letter)], **{**HERE, **fields}) for n, letter in enumerate(letters, first)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +105,7 @@ def test_a_tree_that_is_as_it_was_counts_half_while_nothing_else_is_known(heard)
     events = [fix_attempt(n, state_digest="AB"[n % 2]) for n in range(7)]
     assert levels(heard(events[:3], ALONE)) == []
     assert levels(heard(events, ALONE)) == [("warn", 4), ("terminate", 6)]
+    assert len({alert.loop_id for alert in heard(events, ALONE)}) == 1
     assert heard([fix_attempt(n, state_digest=str(n)) for n in range(7)], ALONE) == []
 
 
@@ -129,7 +134,9 @@ def test_a_success_clears(heard):
     assert heard([*row("A"), done, *row("A", 4)], ALONE) == []
 
 
-@pytest.mark.parametrize("fields", [{}, {"approach": "guard totals"}, {"files": ("a.py",)}, {"error_message": KEY_ERROR}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"approach": "guard totals"}, {"files": ("a.py",)}, {"error_message": KEY_ERROR}]
+)
 def test_states_of_which_too_little_is_known_are_not_the_same(heard, fields):
     """One of the three says nothing by itself."""
     assert heard([fix_attempt(n, **fields) for n in range(6)], ALONE) == []

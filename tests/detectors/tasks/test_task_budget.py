@@ -1,11 +1,14 @@
 """Task budget: what the sessions of one task spend is added up, and only what is set is a limit."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors import Limits, encode_task, limits_from
 from schemas.common import Task, Usage
+from schemas.events import SessionInput
 from schemas.testing import at, control, fix_attempt, review, session_event, tool_call
 from tests.detectors.tasks.conftest import Player
 from tests.detectors.traces import shell
@@ -78,9 +81,9 @@ def test_each_budget_terminates_when_it_is_spent_and_not_before(heard, limit, ha
 @pytest.mark.parametrize(("calls", "over"), [(7, False), (8, True)])
 def test_calls_of_several_sessions_add_up(heard, calls, over):
     """Told at the end of each session at the latest."""
-    events = []
+    events: list[SessionInput] = []
     for name in ("one", "two"):
-        who = {"session_id": name, "task": T1}
+        who: dict[str, Any] = {"session_id": name, "task": T1}
         events += [shell(n, f"./step {n}", f"step {n}", **who) for n in range(calls)]
         events.append(session_event(calls, "ended", **who))
     last = budget(heard(events, {"task_budget.calls": 16}))[-1]
@@ -105,17 +108,35 @@ def test_the_soft_share_is_a_warn_once_something_else_is_wrong(heard):
     assert budget(heard([*tries, *rounds], limits)) == [("notice", "attempts", 4), ("warn", "attempts", 4)]
 
 
+def test_neither_a_notice_nor_what_a_person_marked_as_wrong_makes_it_a_warn(heard):
+    """What is wrong is what was warned about and stands."""
+    rounds = [review(n, session_id="run-9", task=T1) for n in range(3)]
+    (warned,) = heard(rounds)
+    wrong = control(8_000, "false_alarm", session_id="run-9", answers=warned.alert_id)
+    limits = {"task_budget.attempts": 2, "task_budget.soft_share": 0.5, "decision.repeat_factor": 100}
+    assert budget(heard([*rounds, *run(1, 0)], limits)) == [("warn", "attempts", 1)]
+    assert budget(heard([*rounds, wrong, *run(1, 0)], limits)) == [("notice", "attempts", 1)]
+    there, back = (f"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a = {n}\n+a = {1 - n}\n" for n in range(2))
+    reverts = [fix_attempt(n, diff=diff, session_id="run-9", task=T1) for n, diff in enumerate((there, back))]
+    ended = session_event(200, "ended", session_id="run-9", task=T1)
+    alerts = heard([*reverts, ended], {"task_budget.attempts": 4, "task_budget.soft_share": 0.5})
+    assert [(alert.level, alert.detector) for alert in alerts] == [
+        ("notice", "diff_reversal"),
+        ("notice", "task_budget"),
+    ]
+
+
 @pytest.mark.parametrize(("every", "told"), [(3, [3, 6, 7]), (4, [4, 7]), (7, [7]), (8, [7])])
 def test_a_session_tells_what_it_spent_every_so_many_calls_and_turns(player, every, told):
     """And at its end what is left; nothing when nothing is."""
-    who = {"session_id": "one", "task": T1}
+    who: dict[str, Any] = {"session_id": "one", "task": T1}
     game = player({"task_budget.every": every})
     spent = []
     for n in range(7):
         event = shell(n, f"./step {n}", f"{n}", **who) if n % 2 else session_event(n, "turn", **who)
         game.play([event])
         spent.append(game.tasks["T1"].spent)
-    game.play([session_event(6.5, "ended", **who)])
+    game.play([session_event(7, "ended", **who)])
     spent.append(game.tasks["T1"].spent)
     sums = [each.calls + each.turns for each in spent]
     assert sorted(set(sums) - {0}) == told
@@ -147,12 +168,14 @@ def test_a_success_clears_what_was_spent(heard, player):
     assert not budget(game.play(run(2, 4)))
 
 
-def test_a_success_under_review_keeps_the_account_and_does_not_repeat_the_verdict(heard):
+def test_a_success_under_review_keeps_the_account_and_does_not_repeat_the_verdict(player):
     """The change may come back; the verdict was given."""
     limits = {"task_budget.turns": 10}
     over = [review(0, "commented", task=T1, session_id="run-9"), *run(0), *run(1)]
     after = [*run(2, 1, outcome="success"), review(20, "commented", task=T1, session_id="run-9")]
-    assert budget(heard([*over, *after], limits)) == [("terminate", "turns", 10)]
+    game = player(limits)
+    assert budget(game.play([*over, *after])) == [("terminate", "turns", 10)]
+    assert game.tasks["T1"].spent.turns == 11
 
 
 @pytest.mark.parametrize("verdict", ["merged", "closed"])
@@ -165,13 +188,15 @@ def test_the_end_of_the_pull_request_is_no_time_for_a_verdict(heard, verdict):
 
 def test_a_green_check_does_not_repeat_what_was_said_of_the_budget(heard):
     """The account of a task with a name goes on after it, and so does its loop."""
-    who = {"session_id": "one", "task": T1}
+    who: dict[str, Any] = {"session_id": "one", "task": T1}
     events = []
     for n in range(0, 24, 4):
         edit = tool_call(n, "Edit", {"file_path": "a.py", "old_string": f"{n}", "new_string": f"{n + 1}"}, "ok", **who)
         red = shell(n + 1, "pytest", "FAILED tests/test_a.py::test_a - x\n1 failed", error=1, **who)
         events += [edit, red, shell(n + 2, "pytest", "3 passed", **who)]
     assert budget(heard(events, {"task_budget.calls": 10})) == [("notice", "calls", 8), ("terminate", "calls", 11)]
+    spent = {"task_budget.calls": 3, "task_budget.soft_share": 1}
+    assert budget(heard(events[:3], spent)) == [("terminate", "calls", 3)]  # and the check is no end of the task
 
 
 @pytest.mark.parametrize(("action", "spent"), [("resume", 10), ("reset", 0)])
@@ -191,7 +216,7 @@ def test_the_largest_numbers_that_may_come_fit_into_the_state(player):
     assert encode_task(game.tasks["T1"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=8), st.integers(1, 5))
 def test_whatever_the_sessions_do_their_task_has_all_of_it(work, every):
     """Sessions in turn, each with some turns and calls: in the end the sums agree."""
@@ -200,7 +225,7 @@ def test_whatever_the_sessions_do_their_task_has_all_of_it(work, every):
     for session, times in work:
         for _ in range(times):
             second += 1
-            who = {"session_id": f"s{session}", "task": T1}
+            who: dict[str, Any] = {"session_id": f"s{session}", "task": T1}
             game.play([shell(second, f"./step {second}", f"{second}", **who), session_event(second, "turn", **who)])
     total = sum(times for _, times in work)
     known = game.tasks["T1"].spent

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors import TaskEvent, TaskState, UnsupportedState, decode_task, encode_task
@@ -110,6 +110,7 @@ def test_a_state_is_no_event_and_an_event_no_state(known):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_are_refused_or_read_and_nothing_else(known, kind, data):
     """Whatever bits flip, wherever it is cut."""
