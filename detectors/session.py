@@ -89,7 +89,7 @@ _MAX_RECORDS_PER_CALL = 3  # hook, log and span
 _MAX_TOKENS = 2**62  # sums stop here: beyond it the compact form of the state has no integer
 _MAX_COST = 1e15
 
-_SEQUENCE_NAMES = {kind: kind.__name__ for kind in get_args(SessionInput)}
+_KIND_NAMES = {kind: kind.__name__ for kind in get_args(SessionInput)}
 
 
 class Step(NamedTuple):
@@ -115,7 +115,7 @@ def step(state: SessionState, event: SessionInput, limits: Limits) -> Step:
     if _is_repeat(state, event, at_ms):
         state.duplicates += 1
         return Step([])
-    if _is_late(state, at_ms, limits):
+    if _is_late(state, event, at_ms, limits):
         state.late += 1
         return Step([])
     state.session_id = event.session_id
@@ -251,19 +251,22 @@ def _reach_clears(state: SessionState, at_ms: int) -> None:
         state.settle(clear_ms, Clear(depth))
 
 
-def _is_late(state: SessionState, at_ms: int, limits: Limits) -> bool:
+def _is_late(state: SessionState, event: SessionInput, at_ms: int, limits: Limits) -> bool:
     """Tell whether an event is from another time than what was applied, and move the session's time on if not.
 
-    One event dated far ahead must not blind the watch for good: after some late ones in a row their time is believed.
+    Each kind comes on a topic of its own, of which one may be read hours before another: each has its own time. One
+    event dated far ahead must not blind the watch for good: after some late ones in a row their time is believed.
     """
-    if at_ms >= state.last_ms - limits.decision.late_after_s * 1_000:
-        state.last_ms = max(state.last_ms, at_ms)
-    elif state.late_in_row < limits.decision.late_in_row:
-        state.late_in_row += 1
+    kind = _KIND_NAMES[type(event)]
+    newest_ms, late = state.clocks.get(kind, (at_ms, 0))
+    if at_ms >= newest_ms - limits.decision.late_after_s * 1_000:
+        newest_ms = max(newest_ms, at_ms)
+    elif late < limits.decision.late_in_row:
+        state.clocks[kind] = newest_ms, late + 1
         return True
     else:
-        state.last_ms = at_ms
-    state.late_in_row = 0
+        newest_ms = at_ms
+    state.clocks[kind] = newest_ms, 0
     return False
 
 
@@ -280,7 +283,7 @@ def _is_repeat(state: SessionState, event: SessionInput, at_ms: int) -> bool:
     del state.seen[:-MAX_SEEN]
     if event.sequence is None:
         return False
-    kind = _SEQUENCE_NAMES[type(event)]
+    kind = _KIND_NAMES[type(event)]
     highest, highest_ms = state.sequences.get(kind, (-1, at_ms))
     if event.sequence <= highest and at_ms <= highest_ms:
         return True

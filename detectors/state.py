@@ -251,16 +251,18 @@ class Loop(msgspec.Struct, array_like=True):
 
 
 class SessionState(msgspec.Struct, array_like=True):
-    """All that detection remembers of one session. New parts are added at the end, with a new version."""
+    """All that detection remembers of one session. New parts are added at the end, with a new version.
+
+    ``clocks`` has for each kind of event the time of the newest one, and how many late ones came in a row.
+    """
 
     version: int = STATE_VERSION
     session_id: str = ""
     calls: int = 0
     duplicates: int = 0
     late: int = 0
-    late_in_row: int = 0
     alerts: int = 0
-    last_ms: int = 0
+    clocks: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     tokens: int = 0
     cost: float = 0.0
     metered: bool = False
@@ -317,6 +319,11 @@ class SessionState(msgspec.Struct, array_like=True):
         self.loops = [
             loop for loop in self.loops if loop.alerted_ms >= at_ms or not (loops or loop.level == TERMINATED)
         ]
+
+    @property
+    def last_ms(self) -> int:
+        """Time of the newest event, in milliseconds since 1970."""
+        return max((newest_ms for newest_ms, _ in self.clocks.values()), default=0)
 
     @property
     def spent(self) -> Spent:
@@ -388,7 +395,7 @@ def decode_state(data: bytes) -> SessionState:
     """
     try:
         fields = _HEAD.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise UnsupportedState(f"session state is damaged: {error}") from None
     if fields.version != STATE_VERSION:
         raise UnsupportedState(
@@ -396,7 +403,7 @@ def decode_state(data: bytes) -> SessionState:
         )
     try:
         return _DECODER.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise UnsupportedState(f"session state is damaged: {error}") from None
 
 

@@ -40,7 +40,7 @@ _MAX_EVENTS = 12
 def decide(state: TaskState, event: TaskEvent, findings: Iterable[TaskFinding], limits: Limits) -> list[Alert]:
     """Return the alerts that an event brings about, recoveries first."""
     asked = [finding for finding in findings if finding.detector not in limits.off]
-    ranked = sorted(asked, key=lambda finding: (-RANK[finding.level], finding.weak))
+    ranked = sorted(asked, key=lambda finding: -RANK[finding.level])  # of equal ones the most telling is first
     named = [(finding, _loop(state, finding, event)) for finding in ranked]
     alerts: dict[int, Alert] = {}
     for finding, loop in named:

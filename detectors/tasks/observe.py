@@ -105,19 +105,26 @@ def _note(state: TaskState, event: TaskEvent) -> None:
 
 
 def _obey(state: TaskState, event: TaskEvent) -> None:
-    """A person's or orchestrator's word: what was tried so far is settled, or an alert was wrong."""
+    """A person's or orchestrator's word: what was tried before it is settled, or an alert was wrong.
+
+    It comes on another topic than the attempts, and may be read before or after them.
+    """
     if event.word == "false_alarm":
         dismiss(state, event.answers)
         return
     if event.word == "user_message":
         _drop_derived(state, session_digest(event.session_id), event.at_ms)
         return
-    if event.word == "reset":
-        state.forget()
-        return
+    kept = [seen for seen in state.attempts if seen.at_ms >= event.at_ms]
     state.forget_attempts()
-    state.pulls.clear()
-    state.loops.clear()
+    state.attempts, state.tried = kept, len(kept)
+    state.failed = sum(_counts(seen) and not seen.derived for seen in kept)
+    state.failed_derived = sum(_counts(seen) and seen.derived for seen in kept)
+    state.pulls = [pull for pull in state.pulls if pull.since_ms >= event.at_ms]
+    state.loops = [loop for loop in state.loops if loop.alerted_ms >= event.at_ms]
+    state.settled_ms = max(state.settled_ms, event.at_ms)
+    if event.word == "reset":
+        state.spent = Spent()
 
 
 def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
@@ -127,6 +134,8 @@ def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
     """
     if any((seen.session, seen.attempt_id) == (attempt.session, attempt.attempt_id) for seen in state.attempts):
         return False
+    if attempt.at_ms < state.settled_ms:
+        return False
     if not attempt.derived:
         _drop_derived(state, attempt.session)
     state.tried += 1
@@ -135,9 +144,8 @@ def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
     whole = {file.source for file in attempt.change.files if file.whole}
     before = (seen.change for seen in reversed(state.attempts) if any(file.path in whole for file in seen.change.files))
     attempt.change = settled(attempt.change, next(before, None)) if whole else attempt.change
-    if attempt.outcome == "failed" and not attempt.transient:
-        state.failed += not attempt.derived
-        state.failed_derived += attempt.derived
+    state.failed += _counts(attempt) and not attempt.derived
+    state.failed_derived += _counts(attempt) and attempt.derived
     state.attempts.append(attempt)
     del state.attempts[:-MAX_ATTEMPTS]
     return True
@@ -158,8 +166,12 @@ def _drop_derived(state: TaskState, session: int, before_ms: float = inf) -> Non
         state.loops = [loop for loop in state.loops if loop.detector not in _NAMES_OF_ATTEMPTS]
 
 
+def _counts(attempt: Attempt) -> bool:
+    return attempt.outcome == "failed" and not attempt.transient
+
+
 def _failed_derived(attempts: list[Attempt]) -> int:
-    return sum(seen.derived and seen.outcome == "failed" for seen in attempts)
+    return sum(seen.derived and _counts(seen) for seen in attempts)
 
 
 def _succeeded(state: TaskState, event: TaskEvent, attempt: Attempt, limits: Limits) -> list[Alert]:
@@ -178,7 +190,7 @@ def _succeeded(state: TaskState, event: TaskEvent, attempt: Attempt, limits: Lim
     else:
         state.forget_attempts()
         if not state.pulls:
-            state.spent, state.first_ms = Spent(), 0
+            state.spent, state.first_ms, state.settled_ms = Spent(), 0, 0
     alerts = let_go(state, event, lambda loop: _is_over(state, loop), "the task succeeded", limits)
     state.loops = [loop for loop in state.loops if not _is_over(state, loop)]  # what a person said of one is over too
     return alerts

@@ -57,7 +57,8 @@ class TaskState(msgspec.Struct, array_like=True):
     """All that detection remembers of one task.
 
     ``attempts`` are the latest, ``tried`` and ``failed`` how many there were, derived ones apart. ``steps`` counts
-    attempts and rounds of review: quiet stretches are measured in it.
+    attempts and rounds of review: quiet stretches are measured in it. What was tried before ``settled_ms`` was settled
+    by a person's word, and counts for nothing when it comes later.
     """
 
     task_id: str = ""
@@ -74,11 +75,12 @@ class TaskState(msgspec.Struct, array_like=True):
     attempts: list[Attempt] = msgspec.field(default_factory=list)
     pulls: list[Pull] = msgspec.field(default_factory=list)
     loops: list[Loop] = msgspec.field(default_factory=list)
+    settled_ms: int = 0
 
     @property
     def empty(self) -> bool:
         """Nothing of it needs to be remembered: the task was solved or merged, or nothing happened yet."""
-        return not (self.attempts or self.pulls or self.loops) and self.spent == Spent()
+        return not (self.attempts or self.pulls or self.loops or self.settled_ms) and self.spent == Spent()
 
     def forget(self) -> None:
         """Drop everything: the same events bring about the same, whether or not the state was stored in between."""

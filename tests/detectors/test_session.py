@@ -205,6 +205,21 @@ def test_much_older_events_are_late(older_s, late):
     assert (state.late, state.calls) == (late, 2 - late)
 
 
+def test_each_kind_of_event_has_a_time_of_its_own():
+    """It comes on a topic of its own, which may be read hours before or after another."""
+    ahead = [session_event(18_000 + n, "turn") for n in range(30)]
+    behind = [tool_call(n) for n in range(30)]
+    for events in (
+        [*ahead, *behind],
+        [*behind, *ahead],
+        [each for pair in zip(ahead, behind, strict=True) for each in pair],
+    ):
+        state = SessionState()
+        play_into(state, events)
+        assert (state.late, state.calls, state.turns) == (0, 30, 30)
+        assert state.last_ms == int(at(18_029).timestamp() * 1_000)
+
+
 def test_lateness_is_measured_from_the_newest_event():
     """Two events that are each an hour older than the one before are two hours out of order."""
     state = SessionState()

@@ -3,6 +3,7 @@
 import pytest
 
 from detectors import InvalidLimits, Limits, limits_from
+from detectors.tasks.facts import Spent
 from schemas.common import Usage
 from schemas.testing import control, fix_attempt, review, session_event
 from tests.detectors.traces import found
@@ -194,7 +195,22 @@ def test_a_resume_or_reset_begins_anew(heard, player, action):
     game.play([*tries, control(200, action)])
     task = game.tasks["s1"]
     assert (task.attempts, task.loops, task.tried) == ([], [], 0)
-    assert task.empty == (action == "reset")  # what was spent is spent
+    assert (task.spent == Spent()) == (action == "reset")  # else what was spent is spent
+
+
+@pytest.mark.parametrize("action", ["resume", "reset"])
+def test_a_word_settles_by_its_time_whichever_is_read_first(heard, player, action):
+    """It comes on another topic than the attempts, of which either may be hours behind."""
+    early, late, word = back_and_forth(3), back_and_forth(3, start=4), control(200, action)
+    for events in ([word, *early, *late], [*early, *late, word], [*early[:2], word, early[2], *late]):
+        game = player(CHURN)
+        game.play([fix_attempt(-1), *events])
+        task = game.tasks["s1"]
+        assert [seen.attempt_id for seen in task.attempts] == [each.attempt_id for each in late]
+        assert (task.tried, task.failed) == (3, 3)
+    told = [fix_attempt(-1), word, *early]
+    assert heard(told, CHURN) == []
+    assert heard(early, CHURN) != []
 
 
 def test_a_loop_that_a_person_marks_as_wrong_is_not_alerted_again(heard):
