@@ -177,7 +177,7 @@ def _about(state: TaskState, loop: Loop, level: Level, event: TaskEvent, limits:
         task_id=state.task_id,
         agent=event.agent or state.agent,
         task=state.task,
-        seq=max(0, state.steps - 1),
+        seq=max(0, state.place - 1),
         occurred_at=instant(event.at_ms),
         first_seen=instant(loop.since_ms),
         count=loop.count,

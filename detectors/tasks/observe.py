@@ -128,9 +128,10 @@ def _obey(state: TaskState, event: TaskEvent) -> None:
 
 
 def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
-    """Put an attempt among the latest; tell whether it was not there before.
+    """Put an attempt among the latest; tell whether there is something to look at.
 
-    Attempts that a session sends are worth more than what was read from its tool calls, which goes when they come.
+    There is nothing in one that was there before, was settled, was given up untried or met an outage. Attempts that a
+    session sends are worth more than what was read from its tool calls, which goes when they come.
     """
     if any((seen.session, seen.attempt_id) == (attempt.session, attempt.attempt_id) for seen in state.attempts):
         return False
@@ -138,7 +139,9 @@ def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
         return False
     if not attempt.derived:
         _drop_derived(state, attempt.session)
-    state.tried += 1
+    state.tried, state.place = state.tried + 1, state.place + 1
+    if attempt.transient or attempt.outcome == "skipped":
+        return False
     state.steps += 1
     attempt.number, attempt.spent = state.tried, state.spent
     whole = {file.source for file in attempt.change.files if file.whole}
@@ -167,7 +170,7 @@ def _drop_derived(state: TaskState, session: int, before_ms: float = inf) -> Non
 
 
 def _counts(attempt: Attempt) -> bool:
-    return attempt.outcome == "failed" and not attempt.transient
+    return attempt.outcome == "failed"
 
 
 def _failed_derived(attempts: list[Attempt]) -> int:
@@ -205,7 +208,7 @@ def _is_over(state: TaskState, loop: Loop) -> bool:
 
 def _take_review(state: TaskState, review: Round) -> Pull | None:
     """Take a round of review in; None when it ends the pull request, or nothing is left to look at."""
-    state.steps += 1
+    state.steps, state.place = state.steps + 1, state.place + 1
     pull = state.pull(review.pull_request)
     if review.verdict in ENDS:
         return None

@@ -56,14 +56,15 @@ class Pull(msgspec.Struct, array_like=True):
 class TaskState(msgspec.Struct, array_like=True):
     """All that detection remembers of one task.
 
-    ``attempts`` are the latest, ``tried`` and ``failed`` how many there were, derived ones apart. ``steps`` counts
-    attempts and rounds of review: quiet stretches are measured in it. What was tried before ``settled_ms`` was settled
-    by a person's word, and counts for nothing when it comes later.
+    ``attempts`` are the latest, ``tried`` and ``failed`` how many there were, derived ones apart. ``place`` counts
+    attempts and rounds of review, ``steps`` those of which something can be said: quiet stretches are measured in them.
+    What was tried before ``settled_ms`` was settled by a person's word, and counts for nothing when it comes later.
     """
 
     task_id: str = ""
     first_ms: int = 0
     last_ms: int = 0
+    place: int = 0
     steps: int = 0
     tried: int = 0
     failed: int = 0

@@ -64,7 +64,7 @@ def loud(alerts):
     return [said for said in gist(alerts) if said[0] in {"warn", "terminate"}]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histories)
 def test_the_encoded_state_is_all_that_is_remembered(history):
     """It may be written and read again between any two events, and the alerts stay the same."""
@@ -75,7 +75,7 @@ def test_the_encoded_state_is_all_that_is_remembered(history):
         assert encode_task(kept.tasks["T1"]) == encode_task(live.tasks["T1"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histories, st.data())
 def test_an_event_that_comes_again_changes_nothing(history, data):
     """Each as often as it likes, at once or later."""
@@ -88,7 +88,7 @@ def test_an_event_that_comes_again_changes_nothing(history, data):
     assert encode_task(often.tasks["T1"]) == encode_task(once.tasks["T1"])
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(histories)
 def test_what_files_are_called_and_in_which_order_names_come_makes_no_difference(history):
     """Renamed throughout, or the other way round: the same is said of the same attempts.
@@ -102,7 +102,7 @@ def test_what_files_are_called_and_in_which_order_names_come_makes_no_difference
     assert loud(Player().play(told(history, order=lambda names: tuple(names)[::-1]))) == plain
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histories)
 def test_a_loop_is_ended_once_and_only_after_its_warning(history):
     """And what an alert says is bounded and complete."""

@@ -69,6 +69,8 @@ def test_kinds_of_error_in_turn_are_weak_and_end_with_a_second_kind_of_evidence(
 def test_errors_that_say_too_little_do_not_take_turns(heard, errors):
     """That something failed is no kind of error."""
     assert heard([fix_attempt(n, error_message=errors[n % 2]) for n in range(8)], ALONE) == []
+    around = (errors[0], KEY_ERROR, errors[1])
+    assert heard([fix_attempt(n, error_message=around[n]) for n in range(3)], ALONE) == []
 
 
 def test_files_in_turn_count_half_and_are_weak(heard):

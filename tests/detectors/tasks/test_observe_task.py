@@ -48,8 +48,8 @@ def test_attempts_that_did_not_fail_for_a_reason_of_their_own_are_no_failed_ones
     game = player()
     game.play(
         [
-            fix_attempt(0, "round", outcome="skipped"),
-            fix_attempt(1, "cache", outcome="partial"),
+            fix_attempt(0, "cache", outcome="partial"),
+            fix_attempt(1, "round", outcome="skipped"),
             fix_attempt(2, "sort", error_message="503 Service Unavailable"),
             fix_attempt(3, "quote", error_message="ValueError: 503 rows"),
         ]
@@ -236,3 +236,16 @@ def test_what_comes_twice_changes_nothing(story):
     once, again = Player(BUDGETED), Player(BUDGETED)
     assert once.play(events) == again.play(twice)
     assert once.tasks == again.tasks
+
+
+@pytest.mark.parametrize("fields", [{"outcome": "skipped"}, {"error_message": "HTTP 503: service unavailable"}])
+def test_what_was_not_tried_neither_breaks_a_loop_nor_takes_room(heard, player, fields):
+    """A dozen outages, or parts given up untried, between two attempts leave everything as it was; they are counted."""
+    tries = [fix_attempt(n, ("cache the totals", "sort every row")[n % 2], files=("cart.py",)) for n in range(4)]
+    between = [fix_attempt(10 + n, "wait", **fields) for n in range(13)]
+    later = [fix_attempt(30 + n, ("cache the totals", "sort every row")[n % 2], files=("cart.py",)) for n in range(2)]
+    seen = [(alert.level, alert.detector) for alert in heard([*tries, *later])]
+    assert [(alert.level, alert.detector) for alert in heard([*tries, *between, *later])] == seen
+    game = player()
+    game.play([*tries, *between])
+    assert (game.tasks["s1"].tried, len(game.tasks["s1"].attempts)) == (17, 4)

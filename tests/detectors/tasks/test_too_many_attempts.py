@@ -76,6 +76,15 @@ def test_a_success_sets_the_count_back(heard):
     assert len(heard([*tried, done, *(new(n) for n in range(6, 12))], ALONE)) == 1
 
 
+def test_attempts_that_get_further_are_not_too_many(heard):
+    """Five partial successes after the warning, and it is taken back."""
+    further = [new(n, outcome="partial") for n in range(6, 11)]
+    assert [level for level, _ in levels(heard([*(new(n) for n in range(6)), *further], ALONE))] == [
+        "warn",
+        "recovered",
+    ]
+
+
 def test_what_is_forgotten_of_the_oldest_does_not_lower_the_count(heard):
     """It is counted, not looked up: the twenty-fourth is the third warning."""
     assert [alert.count for alert in heard([new(n) for n in range(24)], ALONE)] == [6, 12, 24]
