@@ -20,11 +20,11 @@ from detectors.limits import MAX_WINDOW_CALLS, Limits
 from detectors.loops import (
     RANK,
     TOKENS_PER_CALL,
-    alert_digest,
     alert_id,
     due,
     instant,
     limit_reached,
+    make_room,
     new_loop,
     note_alert,
     note_level,
@@ -61,14 +61,6 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
     return [*_recoveries(state, call, limits), *alerts.values()]
 
 
-def dismiss(state: SessionState, answered: str) -> None:
-    """A person marked this alert as wrong: its loop is not alerted again in this session."""
-    wanted = alert_digest(answered)
-    for loop in state.loops:
-        if wanted in loop.alerts:
-            loop.level = DISMISSED
-
-
 def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     """Return the loop that a finding speaks of, a new one when none under watch is it.
 
@@ -80,8 +72,7 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     if loop is not None:
         take_members(loop, finding)
         return loop
-    if len(state.loops) >= MAX_LOOPS:
-        state.loops.remove(min(state.loops, key=lambda loop: (loop.level, loop.last_seq)))
+    make_room(state.loops, MAX_LOOPS)
     loop = new_loop(finding, call.seq, call.mark.at_ms)
     state.loops.append(loop)
     return loop

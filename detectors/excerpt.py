@@ -35,6 +35,7 @@ _SECRET = re.compile(
     re.DOTALL,
 )
 _REDACTED = "[redacted]"
+_ONE_WORD = re.compile(r"[^\s«»]+")
 _NAMING = ("name", "key", "id", "field", "label", "selector", "element", "placeholder")
 _NAMED = frozenset({"value", "text", "content"})  # what stands beside the name of a field
 _MAX_JSON_CHARS = 10_000
@@ -63,6 +64,16 @@ def excerpt(text: str, limit: int) -> str:
         return ""
     line = cut(_CONTROL.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip(), limit + limit // 2)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def quoted(text: str) -> str:
+    """Return a text between marks; marks in it become others, so that it cannot end before its end."""
+    return f"«{text.replace('«', '<').replace('»', '>')}»"
+
+
+def named(name: str) -> str:
+    """Return a name from outside as it may stand in a sentence: by itself when it is one word, else as a quotation."""
+    return name if _ONE_WORD.fullmatch(name) else quoted(name)
 
 
 def cut(text: str, limit_bytes: int) -> str:

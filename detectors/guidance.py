@@ -4,6 +4,7 @@ The texts say what repeats, why going on so brings nothing, and what to do inste
 cut short and redacted, so that what a tool wrote cannot pass for an instruction.
 """
 
+from detectors.excerpt import quoted
 from detectors.findings import Finding
 
 _ADVICE = {
@@ -113,13 +114,8 @@ def guidance(finding: Finding, error: str, advice: str = "") -> str:
     """Return the text for the agent; ``error`` is the redacted failure, ``advice`` what fits this case, if any."""
     lines = [f"Traction noticed {finding.what}."]
     if finding.calls:
-        lines.append("It was (quoted, not an instruction): " + " → ".join(map(_quoted, finding.calls)))
+        lines.append("It was (quoted, not an instruction): " + " → ".join(map(quoted, finding.calls)))
     if error:
-        lines.append(f"It failed with (quoted, not an instruction): {_quoted(error)}")
+        lines.append(f"It failed with (quoted, not an instruction): {quoted(error)}")
     lines.append(f"{_ADVICE[finding.detector]} {advice}".rstrip())
     return "\n".join(lines)
-
-
-def _quoted(text: str) -> str:
-    """Put marks around a quotation; marks in it become others, so that it cannot end before its end."""
-    return f"«{text.replace('«', '<').replace('»', '>')}»"

@@ -4,13 +4,14 @@ A loop is alerted once per level, warned again at a multiple of the count, and t
 where the evidence is weak only with a second kind of it. Sessions and tasks follow the same rules.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
 
 from detectors.canonical import digest
 from detectors.findings import Finding
 from detectors.limits import Limits
-from detectors.state import MAX_LOOP_ALERTS, NOTICE, TERMINATED, WARN, Loop
+from detectors.state import DISMISSED, MAX_LOOP_ALERTS, NOTICE, TERMINATED, WARN, Loop
 from schemas.outputs import Level, LimitReached
 
 TOKENS_PER_CALL = 1_000
@@ -87,6 +88,20 @@ def note_alert(loop: Loop, alert_id: str, at_ms: int) -> None:
     """Note which alert was given of a loop."""
     loop.alerted_ms = at_ms
     loop.alerts = [*loop.alerts[1 - MAX_LOOP_ALERTS :], alert_digest(alert_id)]
+
+
+def dismiss(loops: Iterable[Loop], answered: str) -> None:
+    """A person marked this alert as wrong: its loop is not alerted again."""
+    wanted = alert_digest(answered)
+    for loop in loops:
+        if wanted in loop.alerts:
+            loop.level = DISMISSED
+
+
+def make_room(loops: list[Loop], most: int) -> None:
+    """Let go of the loop that matters least, where there are so many that no other has room."""
+    if len(loops) >= most:
+        loops.remove(min(loops, key=lambda loop: (loop.level, loop.last_seq)))
 
 
 def alert_digest(alert_id: str) -> int:

@@ -32,11 +32,12 @@ from detectors import (
 )
 from detectors.call import read_call
 from detectors.canonical import digest
-from detectors.decision import decide, dismiss
+from detectors.decision import decide
 from detectors.excerpt import cut
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.limits import MAX_WINDOW_CALLS, Limits
+from detectors.loops import dismiss
 from detectors.state import (
     MAX_CLEARS,
     MAX_SEEN,
@@ -207,7 +208,7 @@ def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) ->
     elif event.action == "ended":
         state.ended = True
     elif event.action == "false_alarm" and event.answers:
-        dismiss(state, event.answers)
+        dismiss(state.loops, event.answers)
 
 
 def _expiry(event: Control) -> int | None:
@@ -318,12 +319,16 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
 
 
 def _note_who(state: SessionState, event: SessionInput) -> None:
-    """Keep who acts and for which task: the task's id whole, since it is a key, names and paths cut."""
+    """Keep who acts and for which task: the task's id whole, since it is a key, names and paths cut.
+
+    An event that tells of its task and not which one it is speaks of the one that is known.
+    """
     if event.agent is not None and event.agent != state.agent:
         state.agent = _fitting(event.agent)
     if event.task is not None and event.task != state.task:
         paths = tuple(cut(path, _NAME_BYTES) for path in event.task.paths[:_MAX_TASK_PATHS])
-        state.task = msgspec.structs.replace(_fitting(event.task), id=event.task.id, paths=paths)
+        task_id = event.task.id or (state.task.id if state.task else None)
+        state.task = msgspec.structs.replace(_fitting(event.task), id=task_id, paths=paths)
 
 
 def _fitting(who: _Who) -> _Who:

@@ -110,7 +110,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class FixAttempt(Event, frozen=True, kw_only=True, omit_defaults=True):
     """One try at solving the session's task."""
 
-    attempt_id: Annotated[Identifier, Meta(description="Unique within the task.")]
+    attempt_id: Annotated[Identifier, Meta(description="Unique among the session's attempts.")]
     approach: Annotated[Text | None, Meta(description="In words: what this attempt tries.")] = None
     files: Annotated[tuple[FilePath, ...], Meta(max_length=10_000, description="Files it touched.")] = ()
     diff: Annotated[Text | None, Meta(description="Unified diff of the attempt.")] = None

@@ -13,7 +13,7 @@ from detectors.excerpt import excerpt
 from detectors.failure import Failure, failure_of
 from detectors.limits import Limits
 from detectors.masks import mask_result
-from detectors.tasks.diffs import change_of_diff, change_of_texts, paths_of_diff
+from detectors.tasks.diffs import change_of_texts, read_diff
 from detectors.tasks.edits import plain_path
 from detectors.tasks.facts import Attempt, Change, Round
 from detectors.tasks.words import DEFAULT_STOPWORDS, each, prints, tokens
@@ -24,6 +24,7 @@ MAX_NAMES: Final = 3  # files, checks and remarks that are kept for people, cut 
 _NAME_CHARS = 60
 _ID_CHARS = 64
 _READ_CHARS = 4_000
+_MOST_CHECKS = 1_000  # names that are looked at, of which `words.MAX_PRINTS` are kept
 _MOST_STEMS = 256  # names of files that are looked for in each check
 
 _SPECIFIC = re.compile(  # names a class of error or its code, rather than only that something failed
@@ -36,6 +37,7 @@ _MISSING = re.compile(
     r"|could not find (?:crate|gem)|unresolved import|there is no package called)[\s:]*"
     r"(?:['\"`\u2018\u201c]([^'\"`\u2019\u201d\n]{1,80})|([@\w./-]{1,80}))?"
 )
+_MODULE = re.compile(r"@?\w[\w@-]*(?:[./:]{1,2}[\w@-]+)*")  # what can be installed: no path from here, no sentence
 _MISSING_CLASS = re.compile(r"\bModuleNotFoundError\b")
 UNNAMED: Final = "?"
 """The name of a missing module that the failure does not name."""
@@ -43,12 +45,11 @@ UNNAMED: Final = "?"
 
 def read_attempt(event: FixAttempt, limits: Limits) -> Attempt:
     """Return the facts of an attempt that was sent."""
-    change = change_of_diff(event.diff) if event.diff else Change()
+    change, changed = read_diff(event.diff) if event.diff else (Change(), ())
     if not change.digest and event.replacements:
         change = change_of_texts((each.path, each.old, each.new) for each in event.replacements)
-    paths = dict.fromkeys(
-        filter(None, map(plain_path, (*event.files, *_changed(event)))),
-    )
+        changed = tuple(each.path for each in event.replacements)
+    paths = dict.fromkeys(filter(None, map(plain_path, (*event.files, *changed))))
     said = tokens(event.approach or "", limits.circular_fix.stopwords or DEFAULT_STOPWORDS)
     attempt = Attempt(
         attempt_id=cut_id(event.attempt_id),
@@ -91,12 +92,12 @@ def note_failing(attempt: Attempt, failing: Sequence[str], paths: Iterable[str],
 
     A change of very many files is about every check.
     """
-    checks = {check: prints([check]) for check in dict.fromkeys(map(mask_result, failing))}
+    checks = {check: prints([check]) for check in dict.fromkeys(map(mask_result, failing[:_MOST_CHECKS]))}
     if not checks:
         return
     attempt.failing = prints(checks)
     attempt.failing_names = _names(checks, limits)
-    attempt.failing_count = len(checks)
+    attempt.failing_count = max(len(checks), len(failing) if len(failing) > _MOST_CHECKS else 0)
     stems = {stem for path in paths if (stem := _stem(path))}
     kept = set(each(attempt.failing))
     about = (name for name, mark in checks.items() if mark in kept and any(map(name.lower().__contains__, stems)))
@@ -111,10 +112,19 @@ def note_failure(attempt: Attempt, failure: Failure, message: str, limits: Limit
     attempt.specific = _SPECIFIC.search(message[:_READ_CHARS]) is not None
     if attempt.failing_count is None:
         attempt.failing_count = failure.failing
-    if found := _MISSING.search(message[:_READ_CHARS]):
-        attempt.missing = excerpt(found.group(1) or found.group(2) or UNNAMED, _NAME_CHARS)
-    elif _MISSING_CLASS.search(message[:_READ_CHARS]):
-        attempt.missing = UNNAMED
+    attempt.missing = _missing(message[:_READ_CHARS], limits)
+
+
+def _missing(message: str, limits: Limits) -> str:
+    """Return the module that is not there, by a name that can be installed; empty when none is missing."""
+    found = _MISSING.search(message)
+    if found is None:
+        return UNNAMED if _MISSING_CLASS.search(message) else ""
+    name = found.group(1) or found.group(2) or ""
+    if name[:1] in {".", "/", "~"}:
+        return ""  # a file of one's own, which an edit brings
+    short = excerpt(name, min(_NAME_CHARS, limits.decision.excerpt_chars))
+    return short if short == name and _MODULE.fullmatch(name) else UNNAMED
 
 
 def read_review(event: Review, limits: Limits) -> Round:
@@ -125,7 +135,7 @@ def read_review(event: Review, limits: Limits) -> Round:
         event_id=cut_id(event.event_id),
         at_ms=int(event.occurred_at.timestamp() * 1_000),
         pull_request=digest("pull request", event.pull_request),
-        name=excerpt(event.pull_request, _NAME_CHARS),
+        name=excerpt(event.pull_request, min(_NAME_CHARS, limits.decision.excerpt_chars)),
         by_person=event.author == "person",
         verdict=event.verdict,
         findings=prints(marked),
@@ -133,10 +143,6 @@ def read_review(event: Review, limits: Limits) -> Round:
         comments=event.comments_total,
         number=event.round,
     )
-
-
-def _changed(event: FixAttempt) -> tuple[str, ...]:
-    return paths_of_diff(event.diff) if event.diff else tuple(each.path for each in event.replacements)
 
 
 def _names(names: Iterable[str], limits: Limits) -> tuple[str, ...]:

@@ -108,11 +108,11 @@ def judge(history: Sequence[Attempt], candidate: Attempt, limits: Limits) -> Ver
             known: it is taken to fail as the latest one did when it goes for the same files with a word in common.
         limits: `circular_fix`, and `too_many_attempts` for how often is too often.
     """
-    tried = sum(attempt.outcome == "failed" for attempt in history)
+    tried = len(failed(history))
     verdict = _resembles(history, candidate, tried, limits)
     if verdict.circular or tried < limits.too_many_attempts.warn:
         return verdict
-    return Verdict(True, verdict.similar, verdict.total, False, exhausted(tried))  # noqa: FBT003 - its fields in order
+    return Verdict(circular=True, similar=verdict.similar, total=verdict.total, suggestion=exhausted(tried))
 
 
 def highest(similar: Sequence[Likeness]) -> tuple[float | None, float | None]:
@@ -131,11 +131,12 @@ def _resembles(history: Sequence[Attempt], attempt: Attempt, tried: int, limits:
     similar = tuple(each for each in found if each.weight)
     count = sum(each.weight for each in similar)
     if count < group.warn or all(each.weight < 1 for each in similar):
-        return Verdict(False, similar, count)  # noqa: FBT003 - its fields in order
+        return Verdict(circular=False, similar=similar, total=count)
     strong = sum(each.strong for each in similar) >= group.warn
     known = [seen for seen in (*past, attempt) if seen.files]
     words = highest(similar)[0] or 0.0
-    return Verdict(True, similar, count, strong, suggest(known or past, tried, words, limits))  # noqa: FBT003 - likewise
+    suggestion = suggest(known or past, tried, words, limits)
+    return Verdict(circular=True, similar=similar, total=count, strong=strong, suggestion=suggestion)
 
 
 def _likeness(attempt: Attempt, seen: Attempt, latest: Attempt, bar: float) -> Likeness:

@@ -35,7 +35,7 @@ def observe(state: TaskState, pull: Pull, review: Round, limits: Limits) -> Iter
         limit=f"{NAME}.warn",
         value=group.warn,
         mark=Mark(pull.since_ms, pull.spent.calls, pull.spent.tokens, pull.spent.cost),
-        what=f"{pull.comments} comments on {pull.name or 'a pull request'} that is neither merged nor closed",
+        what=f"{pull.comments} comments on {pull.shown} that is neither merged nor closed",
         pattern="review_ping_pong",
         strategy="escalate_human",
         advice="Ask a person to look at the pull request before another round.",

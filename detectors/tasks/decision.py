@@ -16,11 +16,11 @@ from detectors.limits import Limits
 from detectors.loops import (
     RANK,
     TOKENS_PER_CALL,
-    alert_digest,
     alert_id,
     due,
     instant,
     limit_reached,
+    make_room,
     new_loop,
     note_alert,
     note_level,
@@ -28,7 +28,8 @@ from detectors.loops import (
     reasoning,
     take_members,
 )
-from detectors.state import DISMISSED, WARN, Loop
+from detectors.state import DISMISSED, TERMINATED, WARN, Loop
+from detectors.tasks import too_many_attempts
 from detectors.tasks.facts import TaskEvent
 from detectors.tasks.findings import TaskFinding
 from detectors.tasks.state import MAX_ATTEMPTS, MAX_TASK_LOOPS, TaskState
@@ -44,6 +45,8 @@ def decide(state: TaskState, event: TaskEvent, findings: Iterable[TaskFinding], 
     named = [(finding, _loop(state, finding, event)) for finding in ranked]
     alerts: dict[int, Alert] = {}
     for finding, loop in named:
+        if finding.detector == too_many_attempts.NAME and _is_told(state, alerts.values()):
+            continue
         level = due(loop, finding, limits, corroborated=_is_corroborated(named, finding, loop))
         note_seen(loop, finding, state.steps)
         if level is not None and id(loop) not in alerts:
@@ -51,6 +54,11 @@ def decide(state: TaskState, event: TaskEvent, findings: Iterable[TaskFinding], 
             alerts[id(loop)] = _alert(state, loop, finding, level, event=event, limits=limits)
     gone = let_go(state, event, lambda loop: _is_quiet(state, loop, limits), "not seen for a while", limits)
     return [*gone, *alerts.values()]
+
+
+def _is_told(state: TaskState, alerts: Iterable[Alert]) -> bool:
+    """Tell whether nobody needs to hear how many attempts there were: they hear more now, or heard the last word."""
+    return any(alert.level != "notice" for alert in alerts) or any(loop.level == TERMINATED for loop in state.loops)
 
 
 def let_go(state: TaskState, event: TaskEvent, broken: Callable[[Loop], bool], why: str, limits: Limits) -> list[Alert]:
@@ -61,14 +69,6 @@ def let_go(state: TaskState, event: TaskEvent, broken: Callable[[Loop], bool], w
     gone = [loop for loop in state.loops if loop.level != DISMISSED and broken(loop)]
     state.loops = [loop for loop in state.loops if not any(loop is each for each in gone)]
     return [_recovered(state, loop, event, why, limits) for loop in gone if loop.level == WARN]
-
-
-def dismiss(state: TaskState, answered: str) -> None:
-    """A person marked this alert as wrong: its loop is not alerted again for this task."""
-    wanted = alert_digest(answered)
-    for loop in state.loops:
-        if wanted in loop.alerts:
-            loop.level = DISMISSED
 
 
 def _is_quiet(state: TaskState, loop: Loop, limits: Limits) -> bool:
@@ -82,14 +82,15 @@ def _loop(state: TaskState, finding: TaskFinding, event: TaskEvent) -> Loop:
     if loop is not None:
         take_members(loop, finding)
         return loop
-    if len(state.loops) >= MAX_TASK_LOOPS:
-        state.loops.remove(min(state.loops, key=lambda loop: (loop.level, loop.last_seq)))
+    make_room(state.loops, MAX_TASK_LOOPS)
     loop = new_loop(finding, state.steps, event.at_ms)
     state.loops.append(loop)
     return loop
 
 
 def _is_same(state: TaskState, loop: Loop, finding: TaskFinding) -> bool:
+    if too_many_attempts.NAME in {loop.detector, finding.detector}:
+        return False  # it is about all attempts, whatever they have in common
     known, members = set(loop.members), set(finding.members)
     lately = state.steps - loop.last_seq <= MAX_ATTEMPTS
     return lately and 2 * len(known & members) > min(len(known), len(members))

@@ -18,12 +18,13 @@ from detectors.tasks.attempt import cut_id, note_failing, note_failure, note_fil
 from detectors.tasks.checks import failing_checks
 from detectors.tasks.diffs import change_of_call
 from detectors.tasks.edits import join, plain_path
-from detectors.tasks.facts import Attempt
+from detectors.tasks.facts import Attempt, Change
 from detectors.tools import plain_name
 from schemas.events import ToolCall
 
 MAX_PATHS: Final = 8
 MAX_RED: Final = 8
+MAX_EDITS: Final = 24  # between two checks
 _PATH_BYTES = 96
 
 
@@ -52,11 +53,13 @@ def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt
 
 
 def _note_edit(tries: Tries, event: ToolCall, limits: Limits) -> None:
+    tries.edits += 1
+    if tries.edits > MAX_EDITS:
+        tries.change = Change()  # of so many edits nobody says that they are one try
+        return
     arguments = None if event.arguments is UNSET else opened(event.arguments)
     target = limits.tools.use(plain_name(event.tool), arguments).target
-    change = change_of_call(arguments, target)
-    tries.edits += 1
-    tries.change = join([tries.change, change])
+    tries.change = join([tries.change, change_of_call(arguments, target)])
     path = cut(plain_path(target), _PATH_BYTES)
     if path and path not in tries.paths:
         tries.paths = [*tries.paths, path][-MAX_PATHS:]

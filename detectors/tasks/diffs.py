@@ -50,7 +50,24 @@ _ARGUMENTS: Final = Arguments(
 
 def change_of_diff(diff: str) -> Change:
     """Return the change that a diff makes: a unified one, git's, or a patch between ``*** Begin Patch`` and its end."""
-    return gather(blocks_of(diff))
+    return read_diff(diff)[0]
+
+
+def read_diff(diff: str) -> tuple[Change, tuple[str, ...]]:
+    """Return the change that a diff makes, and the paths of the files that it names, each once.
+
+    A path is that after the change, and that before it where there is none.
+    """
+    paths: dict[str, None] = {}
+
+    def noting() -> Iterator[Block]:
+        for block in blocks_of(diff):
+            path = plain_path(block.path) or plain_path(block.source)
+            if path and len(paths) < MAX_PATHS:
+                paths[path] = None
+            yield block
+
+    return gather(noting()), tuple(paths)
 
 
 def change_of_texts(replacements: Iterable[tuple[str, str | None, str | None]]) -> Change:
@@ -72,12 +89,6 @@ def change_of_call(arguments: Any, target: str) -> Change:
     the change is empty.
     """
     return gather(_of_call(opened(arguments), target, _LEVELS))
-
-
-def paths_of_diff(diff: str) -> tuple[str, ...]:
-    """Return the paths of the files that a diff names, each once: those after it, and those before it where none is."""
-    named = (plain_path(block.path) or plain_path(block.source) for block in blocks_of(diff))
-    return tuple(islice(dict.fromkeys(filter(None, named)), MAX_PATHS))
 
 
 def _lines(text: str | None) -> list[str]:

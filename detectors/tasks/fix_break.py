@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
+from detectors.excerpt import named
 from detectors.limits import Limits
 from detectors.tasks.facts import Attempt
 from detectors.tasks.findings import TaskFinding
@@ -127,4 +128,4 @@ def _files(attempts: Sequence[Attempt]) -> list[set[int]]:
 
 def _broken(involved: Sequence[Attempt]) -> str:
     names = dict.fromkeys(name for attempt in involved for name in attempt.failing_names)
-    return f"{', '.join(names)} {'are' if len(names) > 1 else 'is'}" if names else "what fails is"
+    return f"{', '.join(map(named, names))} {'are' if len(names) > 1 else 'is'}" if names else "what fails is"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
+from detectors.excerpt import named
 from detectors.limits import Limits
 from detectors.tasks.facts import Attempt
 from detectors.tasks.findings import TaskFinding
@@ -62,7 +63,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         limit=f"{NAME}.warn",
         value=group.warn,
         mark=mark_of(involved[0]),
-        what=f"checks that fail in turn though no change concerns them ({', '.join(names)})",
+        what=f"checks that fail in turn though no change concerns them ({', '.join(map(named, names))})",
         calls=shown(involved),
         weak=True,
         pattern="flaky_test_loop",

@@ -61,9 +61,11 @@ def same_files(one: Attempt, other: Attempt) -> bool:
 
 def same_failure(one: Attempt, other: Attempt) -> bool:
     """Tell whether two attempts fail alike: the same checks where these have names, else the same kind of error."""
+    if one.check != other.check:
+        return False
     if one.failing or other.failing:
         return one.failing == other.failing and one.failing_count == other.failing_count
-    return one.error != 0 and one.error == other.error and one.check == other.check
+    return one.error != 0 and one.error == other.error
 
 
 def other_failure(one: Attempt, other: Attempt) -> bool:
@@ -88,17 +90,20 @@ def in_line(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return the attempts that are in one line with the latest: those of its session, and what the session could know.
 
     A session that came to the task again works beside those that came in between when they touch none of its files:
-    what one of them mends and the other breaks is not one thing going to and fro.
+    what one of them mends and the other breaks is not one thing going to and fro. For example, of s1 in a.py, s2 in
+    b.py, s1 in a.py, s2 in b.py the second and fourth are in line; with s2 in a.py and b.py all are.
     """
     if not attempts:
         return []
     session = attempts[-1].session
     first = next(at for at, seen in enumerate(attempts) if seen.session == session)
     own = {mark for seen in attempts if seen.session == session for mark in each(seen.files)}
-    aside = {seen.session for seen in attempts[first:] if own and seen.files and own.isdisjoint(each(seen.files))} - {
-        seen.session for seen in attempts[first:] if not seen.files or not own.isdisjoint(each(seen.files))
-    }
-    return [seen for at, seen in enumerate(attempts) if at < first or seen.session not in aside]
+
+    def meets(seen: Attempt) -> bool:
+        return not (own and seen.files) or not own.isdisjoint(each(seen.files))
+
+    beside = {seen.session for seen in attempts[first:]} - {seen.session for seen in attempts[first:] if meets(seen)}
+    return [seen for at, seen in enumerate(attempts) if at < first or seen.session not in beside]
 
 
 def failed(attempts: Iterable[Attempt]) -> list[Attempt]:

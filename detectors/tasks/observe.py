@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from itertools import chain
 from math import inf
 
+import msgspec
+
 from detectors.limits import Limits
-from detectors.state import Loop
+from detectors.loops import dismiss
+from detectors.state import DISMISSED, Loop
 from detectors.tasks import (
     approach_churn,
     circular_fix,
@@ -22,7 +25,7 @@ from detectors.tasks import (
     too_many_attempts,
 )
 from detectors.tasks.attempt import session_digest
-from detectors.tasks.decision import decide, dismiss, let_go
+from detectors.tasks.decision import decide, let_go
 from detectors.tasks.facts import Attempt, Round, Spent, TaskEvent
 from detectors.tasks.findings import TaskFinding
 from detectors.tasks.reversal import settled
@@ -51,17 +54,16 @@ TASK_DETECTORS = (*OF_ATTEMPTS, *OF_REVIEWS, task_budget)
 
 _NAMES_OF_ATTEMPTS = frozenset(detector.NAME for detector in OF_ATTEMPTS)
 _MAX_EVENTS = 12
-_DAY_MS = 86_400_000
+_ONE_ROUND_MS = 120_000  # between reviews of one change by several agents; a change and its review take longer
 
 
 def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Alert]:
     """Apply one event to the state of its task and return the alerts it brings about.
 
     `TaskState()` is the state of a task not seen before. When the state is `empty` afterwards, it is such a one again
-    and need not be remembered.
+    and need not be remembered. A task of which nothing is heard any more is for its keeper to forget: the events' own
+    times say nothing of when that is.
     """
-    if state.last_ms and event.at_ms - state.last_ms > limits.tasks.retention_days * _DAY_MS:
-        state.forget()
     _note(state, event)
     alerts = _judge(state, event, limits)
     if state.empty:
@@ -85,8 +87,8 @@ def _judge(state: TaskState, event: TaskEvent, limits: Limits) -> list[Alert]:
 def _look(state: TaskState, event: TaskEvent, limits: Limits) -> Iterator[TaskFinding]:
     """Take an event in and let each detector look at it; at what ends the task, nobody needs to."""
     attempt, review = event.attempt, event.review
-    if attempt is not None and _take_attempt(state, attempt) and attempt.outcome != "success":
-        yield from chain.from_iterable(detector.observe(state, attempt, limits) for detector in OF_ATTEMPTS)
+    if attempt is not None and (taken := _take_attempt(state, attempt)) is not None and taken.outcome != "success":
+        yield from chain.from_iterable(detector.observe(state, taken, limits) for detector in OF_ATTEMPTS)
     if review is not None and (pull := _take_review(state, review)) is not None:
         yield from chain.from_iterable(detector.observe(state, pull, review, limits) for detector in OF_REVIEWS)
     solved = attempt is not None and attempt.outcome == "success" and not attempt.derived
@@ -110,7 +112,7 @@ def _obey(state: TaskState, event: TaskEvent) -> None:
     It comes on another topic than the attempts, and may be read before or after them.
     """
     if event.word == "false_alarm":
-        dismiss(state, event.answers)
+        dismiss(state.loops, event.answers)
         return
     if event.word == "user_message":
         _drop_derived(state, session_digest(event.session_id), event.at_ms)
@@ -121,37 +123,52 @@ def _obey(state: TaskState, event: TaskEvent) -> None:
     state.failed = sum(_counts(seen) and not seen.derived for seen in kept)
     state.failed_derived = sum(_counts(seen) and seen.derived for seen in kept)
     state.pulls = [pull for pull in state.pulls if pull.since_ms >= event.at_ms]
-    state.loops = [loop for loop in state.loops if loop.alerted_ms >= event.at_ms]
-    state.settled_ms = max(state.settled_ms, event.at_ms)
+    state.loops = [loop for loop in state.loops if loop.level == DISMISSED or loop.alerted_ms >= event.at_ms]
+    state.settled_ms, state.outdated = max(state.settled_ms, event.at_ms), 0
     if event.word == "reset":
         state.spent = Spent()
 
 
-def _take_attempt(state: TaskState, attempt: Attempt) -> bool:
-    """Put an attempt among the latest; tell whether there is something to look at.
+def _take_attempt(state: TaskState, attempt: Attempt) -> Attempt | None:
+    """Put an attempt among the latest, and return it as it is there; None when there is nothing to look at.
 
     There is nothing in one that was there before, was settled, was given up untried or met an outage. Attempts that a
     session sends are worth more than what was read from its tool calls, which goes when they come.
     """
     if any((seen.session, seen.attempt_id) == (attempt.session, attempt.attempt_id) for seen in state.attempts):
-        return False
-    if attempt.at_ms < state.settled_ms:
-        return False
+        return None
+    if _is_settled(state, attempt):
+        return None
     if not attempt.derived:
         _drop_derived(state, attempt.session)
     state.tried, state.place = state.tried + 1, state.place + 1
     if attempt.transient or attempt.outcome == "skipped":
-        return False
-    state.steps += 1
-    attempt.number, attempt.spent = state.tried, state.spent
+        return None
+    state.steps, state.numbered = state.steps + 1, state.numbered + 1
     whole = {file.source for file in attempt.change.files if file.whole}
     before = (seen.change for seen in reversed(state.attempts) if any(file.path in whole for file in seen.change.files))
-    attempt.change = settled(attempt.change, next(before, None)) if whole else attempt.change
+    change = settled(attempt.change, next(before, None)) if whole else attempt.change
+    attempt = msgspec.structs.replace(attempt, number=state.numbered, spent=state.spent, change=change)
     state.failed += _counts(attempt) and not attempt.derived
     state.failed_derived += _counts(attempt) and attempt.derived
     state.attempts.append(attempt)
     del state.attempts[:-MAX_ATTEMPTS]
-    return True
+    return attempt
+
+
+def _is_settled(state: TaskState, attempt: Attempt) -> bool:
+    """Tell whether an attempt was made before a person's word that settled what was tried.
+
+    One word dated far ahead must not blind the watch for good: after so many such attempts in a row as are remembered,
+    its time is not believed any more.
+    """
+    if attempt.at_ms >= state.settled_ms:
+        state.outdated = 0
+        return False
+    state.outdated += 1
+    if state.outdated > MAX_ATTEMPTS:
+        state.settled_ms = state.outdated = 0
+    return state.outdated > 0
 
 
 def _drop_derived(state: TaskState, session: int, before_ms: float = inf) -> None:
@@ -221,10 +238,11 @@ def _take_review(state: TaskState, review: Round) -> Pull | None:
     elif ping_pong.asks_again(review):
         if not pull.rounds:
             pull.since_ms, pull.spent = review.at_ms, state.spent
-        if not _is_known(pull, review):
+        if not _is_known(state, pull, review):
             pull.rounds, pull.number = pull.rounds + 1, review.number
             pull.open_before, pull.fixed_before, pull.open = pull.open, pull.fixed, []
         _compare(pull, review)
+    pull.step, pull.round_ms = state.steps, review.at_ms
     pull.events = [*pull.events, review.event_id][-_MAX_EVENTS:]
     return pull
 
@@ -245,22 +263,29 @@ def _compare(pull: Pull, review: Round) -> None:
     pull.open = [(mark, before.get(mark, 0) + 1) for mark in made][:MAX_FINDINGS]
 
 
-def _is_known(pull: Pull, review: Round) -> bool:
-    """Tell whether a review is one more of the latest round, as of another agent."""
-    return pull.rounds > 0 and review.number is not None and review.number == pull.number
+def _is_known(state: TaskState, pull: Pull, review: Round) -> bool:
+    """Tell whether a review is one more of the latest round, as of another agent.
+
+    Where rounds have no numbers, that is one that comes at once, with nothing tried in between.
+    """
+    if not pull.rounds:
+        return False
+    if review.number is not None and pull.number is not None:
+        return review.number == pull.number
+    return state.steps == pull.step + 1 and abs(review.at_ms - pull.round_ms) <= _ONE_ROUND_MS
 
 
 def _reviewed(state: TaskState, event: TaskEvent, review: Round, limits: Limits) -> list[Alert]:
-    """Let go of what a decision settles; a merge or close ends the task's history as well."""
+    """Let go of what a decision settles: a merge ends the task's history, unless another pull request is open."""
     ended, about = review.verdict in ENDS, review.pull_request
-    if not ended and not ping_pong.settles(review):
-        return []
     if not ended:
-        return let_go(state, event, lambda loop: about in loop.members, "a review settled it", limits)
+        settled_by = "a review settled it" if ping_pong.settles(review) else ""
+        return let_go(state, event, lambda loop: about in loop.members, settled_by, limits) if settled_by else []
     marks = {mark for pull in state.pulls if pull.pull_request == about for mark in pull.marks}
     state.pulls = [pull for pull in state.pulls if pull.pull_request != about]
+    solved = review.verdict == "merged" and not state.pulls
     why = f"the pull request was {review.verdict}"
-    alerts = let_go(state, event, lambda loop: not (state.pulls and marks.isdisjoint(loop.members)), why, limits)
-    if not state.pulls:
+    alerts = let_go(state, event, lambda loop: solved or not marks.isdisjoint(loop.members), why, limits)
+    if solved:
         state.forget()
     return alerts

@@ -34,7 +34,7 @@ def observe(state: TaskState, pull: Pull, review: Round, limits: Limits) -> Iter
         return
     group = limits.ping_pong
     if level := level_of(pull.rounds, group.warn, group.terminate):
-        what = f"{pull.rounds} rounds of review of {pull.name or 'one pull request'} that asked for changes"
+        what = f"{pull.rounds} rounds of review of {pull.shown} that asked for changes"
         yield _finding(state, pull, level, pull.rounds, level, getattr(group, level), what, ())
     back = [mark for mark in each(review.findings) if mark in pull.returned]
     if len(back) >= group.returned_warn:

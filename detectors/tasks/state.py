@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from detectors.canonical import digest
+from detectors.excerpt import named
 from detectors.state import Loop, UnsupportedState
 from detectors.tasks.facts import Attempt, Spent, TaskEvent
 from schemas.common import Agent, Task
@@ -25,7 +26,7 @@ class Pull(msgspec.Struct, array_like=True):
     latest round, each with the number of rounds in a row that made it; ``fixed`` prints of earlier ones that were gone
     since, ``returned`` of those that came back with the latest round. ``events`` are the latest rounds' event ids.
     ``number`` is that of the latest round, None where it was not sent; ``open_before`` and ``fixed_before`` are what
-    was open and fixed when it began.
+    was open and fixed when it began, ``step`` and ``round_ms`` the task's step and the time of the latest review.
     """
 
     pull_request: int
@@ -41,6 +42,13 @@ class Pull(msgspec.Struct, array_like=True):
     number: int | None = None
     open_before: list[tuple[bytes, int]] = msgspec.field(default_factory=list)
     fixed_before: list[bytes] = msgspec.field(default_factory=list)
+    step: int = 0
+    round_ms: int = 0
+
+    @property
+    def shown(self) -> str:
+        """Its name as it may stand in a sentence."""
+        return named(self.name) if self.name else "a pull request"
 
     @property
     def commented(self) -> int:
@@ -58,7 +66,8 @@ class TaskState(msgspec.Struct, array_like=True):
 
     ``attempts`` are the latest, ``tried`` and ``failed`` how many there were, derived ones apart. ``place`` counts
     attempts and rounds of review, ``steps`` those of which something can be said: quiet stretches are measured in them.
-    What was tried before ``settled_ms`` was settled by a person's word, and counts for nothing when it comes later.
+    What was tried before ``settled_ms`` was settled by a person's word, and counts for nothing when it comes later;
+    ``outdated`` ones came so in a row. ``numbered`` is the highest number given to an attempt.
     """
 
     task_id: str = ""
@@ -77,6 +86,8 @@ class TaskState(msgspec.Struct, array_like=True):
     pulls: list[Pull] = msgspec.field(default_factory=list)
     loops: list[Loop] = msgspec.field(default_factory=list)
     settled_ms: int = 0
+    outdated: int = 0
+    numbered: int = 0
 
     @property
     def empty(self) -> bool:

@@ -12,6 +12,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from detectors.excerpt import named
 from detectors.limits import Limits
 from detectors.tasks.attempt import UNNAMED
 from detectors.tasks.facts import Attempt
@@ -44,13 +45,14 @@ def suggest(attempts: Sequence[Attempt], tried: int, similarity: float, limits: 
     """
     if tried >= limits.too_many_attempts.warn:
         return exhausted(tried)
-    if missing := next((each.missing for each in reversed(attempts) if each.missing), ""):
-        name = "the package" if missing == UNNAMED else f"the package that provides {missing}"
+    missing = [attempt.missing for attempt in attempts if attempt.missing or attempt.error]
+    if missing and all(missing):
+        module = missing[-1]
+        package = "the package" if module == UNNAMED else f"the package that provides {module}"
         return Suggestion(
             "analyze_root_cause",
             "A module is missing each time, and no edit brings it. Recommend deeper root cause analysis.",
-            f"Check that {name} is installed in the environment that runs the check"
-            f"{'' if missing == UNNAMED else f' (for example: pip install {missing})'}.",
+            f"Check that {package} is installed in the environment that runs the check.",
         )
     if similarity > VERY_SIMILAR:
         return Suggestion(
@@ -59,7 +61,7 @@ def suggest(attempts: Sequence[Attempt], tried: int, similarity: float, limits: 
     touched = {mark for attempt in attempts for mark in each(attempt.files)}
     if all(attempt.files for attempt in attempts) and len(touched) <= FEW_FILES:
         names = dict.fromkeys(name for attempt in attempts for name in attempt.names)
-        where = " and ".join(names) or "the same files"
+        where = " and ".join(map(named, names)) or "the same files"
         return Suggestion(
             "different_files", f"Repeatedly modifying {where}. Try different files.", "Look at what they depend on."
         )

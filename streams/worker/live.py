@@ -66,7 +66,7 @@ class Live(Generic[S]):
     encoded: bytes | None = None
 
     def keep(self) -> None:
-        """Keep the state as it is now. Done for every event: it costs 2 microseconds, detection tens of them."""
+        """Keep the state as it is now. Done for every event: it costs some ten microseconds, a tenth of detection."""
         if self.form.empty(self.state):
             self.forget()
         else:

@@ -2,7 +2,9 @@
 
 A task's age is that of its last applied record, by the brokers' clock: events' own times are their producers', and say
 nothing of when a task was heard of. It is compared with our clock, and while records wait to be applied with the time
-of the last applied one: else a worker that was away would remove tasks whose next event waits already.
+of the last applied one: else a worker that was away would remove tasks whose next event waits already. That is seen of
+this worker's inputs alone: where all were away for longer than tasks are kept, one may be forgotten too early whose
+next event is still on its way through another's partition.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def test_weak_evidence_waits_for_another_kind(heard):
     same = "cache the totals of the cart"
     words = [fix_attempt(n, f"{same} {LETTERS[n] * 6}") for n in range(8)]
     assert {level for level, *_ in found(heard(words, {"off": ["too_many_attempts"]}))} == {"warn"}
-    assert found(heard(words[:6]))[-1] == ("terminate", "circular_fix", 5)  # too often as well
+    assert found(heard(words))[-1][0] == "warn"  # too often as well, which is no other evidence of the same
     with_change = [fix_attempt(n, same, diff=_diff("cart", 3), error_message="ValueError: a") for n in range(8)]
     assert "terminate" in {level for level, *_ in found(heard(with_change))}
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors.tasks import diff_text
-from detectors.tasks.diffs import change_of_diff, change_of_texts, paths_of_diff
+from detectors.tasks.diffs import change_of_diff, change_of_texts, read_diff
 from detectors.tasks.facts import Change
 
 GIT = """\
@@ -43,7 +43,7 @@ def places(change: Change) -> list[tuple[int, int, int, int]]:
 def test_regions_are_the_lines_that_change():
     """Without their context, with the numbers before and after."""
     assert places(change_of_diff(GIT)) == [(4, 1, 4, 1), (21, 0, 21, 1)]
-    assert paths_of_diff(GIT) == ("lib/till.py",)
+    assert read_diff(GIT)[1] == ("lib/till.py",)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_diff_is_read_in_whatever_state_it_is(written, form):
     assert [(each.removed, each.added) for each in change.files[0].regions] == [
         (each.removed, each.added) for each in wanted.files[0].regions
     ]
-    assert paths_of_diff(written) == ("lib/till.py",)
+    assert read_diff(written)[1] == ("lib/till.py",)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_other_forms_are_read_without_numbers(written):
     change, wanted = change_of_diff(written), change_of_diff(FIRST)
     assert change.digest == wanted.digest
     assert {(old, new) for old, _, new, _ in places(change)} == {(0, 0)}
-    assert paths_of_diff(written) == ("lib/till.py",)
+    assert read_diff(written)[1] == ("lib/till.py",)
 
 
 def test_lines_alone_are_a_diff():
@@ -111,7 +111,7 @@ def test_lines_alone_are_a_diff():
     change = change_of_diff(" one\n-two\n+three\n four\n+seven\n")
     assert places(change) == [(0, 0, 0, 0)]
     assert change_of_diff("-two\n+three\n+seven\n").files == change.files
-    assert paths_of_diff("-two\n+three\n") == ()
+    assert read_diff("-two\n+three\n")[1] == ()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_patch_that_adds_moves_and_deletes_files():
         "@@\n-two\n+three\n*** Delete File: gone.py\n*** End Patch\n"
     )
     change = change_of_diff(patch)
-    assert paths_of_diff(patch) == ("new.py", "moved.py", "gone.py")
+    assert read_diff(patch)[1] == ("new.py", "moved.py", "gone.py")
     assert [(file.path == file.source, len(file.regions)) for file in change.files] == [
         (True, 1),
         (False, 1),
@@ -171,14 +171,14 @@ def test_a_patch_that_adds_moves_and_deletes_files():
 def test_files_are_named_by_their_headers(monkeypatch, header, paths, parsed):
     """Alone, and in front of other files, by either reader."""
     monkeypatch.setattr(diff_text, "_PARSED_LINES", parsed)
-    assert paths_of_diff(header) == paths
-    assert paths_of_diff(header + GIT) == (*paths, "lib/till.py")
+    assert read_diff(header)[1] == paths
+    assert read_diff(header + GIT)[1] == (*paths, "lib/till.py")
 
 
 def test_lines_that_look_like_headers_are_lines():
     """A comment of SQL that is taken out, a counter that is put in, as the counts say."""
     sql = "--- a/x.sql\n+++ b/x.sql\n@@ -1,3 +1,3 @@\n one\n--- total\n+++ count\n four\n"
-    assert paths_of_diff(sql) == paths_of_diff(sql + "+five\n") == ("x.sql",)  # more than are counted
+    assert read_diff(sql)[1] == read_diff(sql + "+five\n")[1] == ("x.sql",)  # more than are counted
     assert places(change_of_diff(sql)) == [(2, 1, 2, 1)]
     last = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n one\n--- total\n+++ count\n@@ -9,0 +10 @@\n+five\n"
     assert places(change_of_diff(last)) == [(2, 1, 2, 1), (10, 0, 10, 1)]
@@ -234,7 +234,7 @@ def test_nothing_that_is_sent_as_a_diff_raises(text):
     change = change_of_diff(text)
     assert change == change_of_diff(text)
     assert bool(change.digest) >= bool(change.files)
-    assert all(paths_of_diff(text))
+    assert all(read_diff(text)[1])
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from detectors.tasks import diff_text
-from detectors.tasks.diffs import change_of_diff, change_of_texts, paths_of_diff
+from detectors.tasks.diffs import change_of_diff, change_of_texts, read_diff
 from detectors.tasks.edits import join
 from detectors.tasks.facts import Change
 from detectors.tasks.lines import numbers
@@ -143,7 +143,7 @@ def test_a_pure_renaming_is_a_change_without_lines(repository):
     repository.commit(a=numbered("a"))
     repository.git("mv", "a.py", "b.py")
     diff = repository.commit()
-    assert paths_of_diff(diff) == ("b.py",)
+    assert read_diff(diff)[1] == ("b.py",)
     change = change_of_diff(diff)
     assert change.digest
     assert lines_of(change) == (0, 0)
@@ -220,7 +220,7 @@ def test_however_git_is_asked_the_change_is_the_same(repository, options):
     repository.commit(a=kept)
     diff = repository.commit(a=[*kept[:10], "new", *kept[13:40], "-- more", "++ more", *kept[40:]], c=["-- x", "++ y"])
     assert change_of_diff(repository.latest(*options)) == change_of_diff(diff)
-    assert paths_of_diff(diff) == ("a.py", "c.py")
+    assert read_diff(diff)[1] == ("a.py", "c.py")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -233,12 +233,12 @@ def test_both_readers_read_what_git_writes_alike(repository, monkeypatch, seed):
     changed = {name: [*edited(numbered(name), chosen, f"-- {name}"), "++ more"] for name in ("moved", *names[2:])}
     diff = repository.commit(**changed, b=None, new=["-- new", "++ new"], empty=[])
     assert diff_text._parsed(diff) is not None
-    library, paths = change_of_diff(diff), paths_of_diff(diff)
+    library, paths = change_of_diff(diff), read_diff(diff)[1]
     assert {"größe.py", "with space.py", "moved.py", "b.py", "new.py"} <= set(paths)
     monkeypatch.setattr(diff_text, "_PARSED_LINES", 0)
     assert diff_text._parsed(diff) is None
     assert change_of_diff(diff) == library
-    assert paths_of_diff(diff) == paths
+    assert read_diff(diff)[1] == paths
 
 
 def test_a_patch_for_mail_is_read_like_the_diff_in_it(repository):
@@ -256,10 +256,10 @@ def test_what_is_in_binary_files_is_not_read(repository):
     """They are named, and what becomes of the others is read."""
     (repository.root / "image.bin").write_bytes(bytes(range(256)))
     diff = repository.commit(a=["new"])
-    assert set(paths_of_diff(diff)) == {"a.py", "image.bin"}
+    assert set(read_diff(diff)[1]) == {"a.py", "image.bin"}
     assert lines_of(change_of_diff(diff)) == (0, 1)
     binary = repository.latest("--binary")
-    assert set(paths_of_diff(binary)) == {"a.py", "image.bin"}
+    assert set(read_diff(binary)[1]) == {"a.py", "image.bin"}
     assert lines_of(change_of_diff(binary)) == (0, 1)
 
 

@@ -20,9 +20,9 @@ DAY_S = 86_400
 ALONE = {"off": ["circular_fix", "approach_churn", "state_cycle", "flaky_tests"]}
 
 
-def tries(count, **fields):
+def tries(count, start=0, **fields):
     """Return failed attempts, each in words of its own."""
-    return [fix_attempt(n, f"{'bcdfghjklmnpqrst'[n] * 6} it", **fields) for n in range(count)]
+    return [fix_attempt(start + n, f"{'bcdfghjklmnpqrst'[n] * 6} it", **fields) for n in range(count)]
 
 
 def test_attempts_of_several_sessions_are_those_of_one_task(heard):
@@ -57,34 +57,47 @@ def test_attempts_that_did_not_fail_for_a_reason_of_their_own_are_no_failed_ones
     assert (game.tasks["s1"].tried, game.tasks["s1"].failed) == (4, 1)
 
 
-@pytest.mark.parametrize(
-    ("days", "limits", "kept"),
-    [
-        (7, {}, True),
-        (7.01, {}, False),
-        (1, {"tasks.retention_days": 1}, True),
-        (1.01, {"tasks.retention_days": 1}, False),
-    ],
-)
-def test_what_nobody_spoke_of_for_the_retention_is_forgotten(player, days, limits, kept):
-    """Circular-fix guide: seven days; by the events' own time."""
-    game = player({**ALONE, **limits})
-    last = at(240 + days * DAY_S)
-    game.play(tries(5, task=T1))
-    alerts = game.play([fix_attempt(9, "quote it", occurred_at=last, session_id="s2", task=T1)])
-    assert bool(alerts) == kept
-    assert game.tasks["T1"].tried == (6 if kept else 1)
-    assert (game.tasks["T1"].spent.wall_ms > 0) == kept
-
-
-def test_the_retention_counts_from_the_latest_event(player):
-    """A task that is worked on once a week is never forgotten."""
+def test_one_event_dated_far_ahead_forgets_nothing(player):
+    """How long nothing was heard of a task is for its keeper to say, whose clock is no producer's."""
     game = player(ALONE)
-    weeks = [
-        fix_attempt(n, f"{'bcdfgh'[n] * 6} it", occurred_at=at(7 * n * DAY_S), session_id=f"s{n}", task=T1)
-        for n in range(6)
-    ]
-    assert [alert.count for alert in game.play(weeks)] == [6]
+    game.play(tries(5, task=T1))
+    ahead = fix_attempt(9, "quote it", occurred_at=at(400 * DAY_S), session_id="s2", task=T1)
+    assert [alert.detector for alert in game.play([ahead])] == ["too_many_attempts"]
+    assert game.tasks["T1"].tried == 6
+
+
+@pytest.mark.parametrize(("later", "counted"), [(12, 0), (13, 1), (15, 3)])
+def test_a_word_dated_far_ahead_settles_a_dozen_attempts_at_most(player, later, counted):
+    """Else one clock that is wrong would blind the task for as long as it is ahead."""
+    game = player()
+    game.play([fix_attempt(-1), control(400 * DAY_S, "resume")])
+    game.play(tries(later))
+    assert game.tasks["s1"].tried == counted
+
+
+def test_an_event_is_as_it_was_after_it_was_applied():
+    """The same one may be played under several limits."""
+    told = step(SessionState(), fix_attempt(1, "cache it", diff="+a\n", files=("a.py",)), Limits()).task_event
+    assert told is not None
+    before, state = encode_task(told), TaskState()
+    observe_task(state, told, Limits())
+    assert encode_task(told) == before
+    assert state.attempts[0].number == 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_pull_request_that_is_closed_settles_nothing_but_its_reviews(player, known):
+    """What was tried may be tried again in the next one; only a merge is an end."""
+    game = player({"task_budget.attempts": 6})
+    opened = [review(1, pull_request="acme/shop#9")] if known else []
+    game.play([*tries(3), *opened, review(2, "closed", pull_request="acme/shop#9")])
+    task = game.tasks["s1"]
+    assert (task.tried, len(task.attempts), task.pulls) == (3, 3, [])
+    assert [alert.level for alert in game.play(tries(3, start=10)) if alert.detector == "task_budget"][
+        -1
+    ] == "terminate"
+    game.play([review(3, "merged", pull_request="acme/shop#10")])
+    assert game.tasks["s1"].empty
 
 
 def test_a_success_forgets_the_task_and_what_comes_after_begins_anew(player):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from detectors import Limits, TaskState
 from schemas.common import Task
 from schemas.events import ReviewFinding, SessionInput
-from schemas.testing import fix_attempt, review
+from schemas.testing import at, fix_attempt, review
 from tests.detectors.tasks.conftest import Player
 from tests.detectors.traces import found, reached
 
@@ -73,15 +73,33 @@ def test_a_mere_comment_neither_adds_nor_sets_back(heard, author):
 
 
 @pytest.mark.parametrize("verdict", ["merged", "closed"])
-def test_the_end_of_the_only_pull_request_ends_the_task(player, verdict):
-    """Nothing of it is kept: attempts, rounds, loops, what was spent."""
+def test_the_end_of_the_only_pull_request_ends_its_loops_and_a_merge_the_task(player, verdict):
+    """Nothing is kept of what was merged: attempts, rounds, loops, what was spent."""
     game = player()
     alerts = game.play([fix_attempt(1, "cache the totals"), *asked(3), review(9, verdict)])
     assert levels(alerts) == ["warn", "recovered"]
     assert f"the pull request was {verdict}" in alerts[-1].reasoning
     (task,) = game.tasks.values()
-    assert task.empty
+    assert task.empty == (verdict == "merged")
+    assert (task.pulls, task.loops) == ([], [])
     assert not levels(game.play([review(n) for n in range(10, 12)]))
+
+
+@pytest.mark.parametrize(("apart_s", "rounds"), [(120, 1), (121, 3)])
+def test_several_reviewers_of_one_round_are_one_round(player, apart_s, rounds):
+    """They come at once, with nothing tried in between, where rounds have no numbers."""
+    game = player()
+    alerts = game.play([review(n, occurred_at=at(n * apart_s)) for n in range(3)])
+    assert game.tasks["s1"].pulls[0].rounds == rounds
+    assert bool(levels(alerts)) == (rounds == 3)
+
+
+def test_an_attempt_between_two_reviews_begins_a_round(player):
+    """However quick it was."""
+    game = player()
+    events = [event for n in range(3) for event in (fix_attempt(n, occurred_at=at(n)), review(n, occurred_at=at(n)))]
+    game.play(events)
+    assert game.tasks["s1"].pulls[0].rounds == 3
 
 
 def test_a_task_under_review_is_not_empty(player):

@@ -178,12 +178,14 @@ def test_a_success_under_review_keeps_the_account_and_does_not_repeat_the_verdic
     assert game.tasks["T1"].spent.turns == 11
 
 
-@pytest.mark.parametrize("verdict", ["merged", "closed"])
-def test_the_end_of_the_pull_request_is_no_time_for_a_verdict(heard, verdict):
-    """All is over, also what was spent."""
+@pytest.mark.parametrize(("verdict", "over"), [("merged", True), ("closed", False)])
+def test_the_end_of_the_pull_request_is_no_time_for_a_verdict(heard, verdict, over):
+    """With a merge all is over, also what was spent; after a close the next run is more of the same."""
     events = [*run(0, 5), session_event(9, "turn", session_id="run-0", task=T1)]
     end = review(1, verdict, session_id="run-0", task=T1)
-    assert not budget(heard([*events, end, *run(1, 4)], {"task_budget.turns": 6, "task_budget.soft_share": 1}))
+    limits = {"task_budget.turns": 6, "task_budget.soft_share": 1}
+    assert not budget(heard([*events, end], limits))
+    assert bool(budget(heard([*events, end, *run(1, 4)], limits))) != over
 
 
 def test_a_green_check_does_not_repeat_what_was_said_of_the_budget(heard):

@@ -95,11 +95,29 @@ def test_it_never_terminates_alone(heard):
     assert {level for level, _ in levels(heard([fix_attempt(n) for n in range(30)], ALONE))} == {"warn"}
 
 
-def test_it_bears_out_what_is_weak_alone(heard):
-    """Words in common warn at the third attempt, and end with the sixth failure."""
+def test_it_bears_out_nothing_and_makes_no_other_loop_its_own(heard):
+    """Words in common warn and end nothing; a loop that begins after it gets a warning of its own."""
     limits = {"off": ["approach_churn", "state_cycle"]}
-    found = brief(heard([fix_attempt(n, "guard empty basket totals") for n in range(1, 7)], limits))
-    assert (found[0], found[-1]) == (("warn", "circular_fix", 3), ("terminate", "circular_fix", 6))
+    found = brief(heard([fix_attempt(n, "guard empty basket totals") for n in range(1, 12)], limits))
+    assert found[0] == ("warn", "circular_fix", 3)
+    assert {level for level, *_ in found} == {"warn"}
+    unlike = [new(n) for n in range(6)]
+    sides = [("a.py", "test_a"), ("b.py", "test_b")]
+    swing = [fix_attempt(20 + n, files=(sides[n % 2][0],), failing=(sides[n % 2][1],)) for n in range(4)]
+    heads = [(alert.level, alert.detector, alert.loop_id) for alert in heard([*unlike, *swing])]
+    assert [head[:2] for head in heads] == [
+        ("warn", "too_many_attempts"),
+        ("warn", "fix_break"),
+        ("terminate", "fix_break"),
+    ]
+    assert heads[0][2] != heads[1][2] == heads[2][2]
+
+
+def test_nobody_hears_of_it_who_has_heard_the_last_word(heard):
+    """A task that is to be stopped need not be counted on."""
+    sides = [("a.py", "test_a"), ("b.py", "test_b")]
+    swing = [fix_attempt(n, files=(sides[n % 2][0],), failing=(sides[n % 2][1],)) for n in range(9)]
+    assert [alert.detector for alert in heard(swing)] == ["fix_break", "fix_break"]
 
 
 def test_the_alert_hands_over_to_a_person(heard):
