@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from detectors.canonical import digest
-from detectors.excerpt import cut
+from detectors.excerpt import cut, redact
 from detectors.masks import bounded, mask_failure, mask_result
 from detectors.use import Use
 from detectors.verdict import action_failure, reads_as_failure
@@ -130,7 +130,7 @@ def failure_of(
 
     ``code`` and ``name`` are the producer's error code and class; what ``arguments`` contain is masked in the message.
     """
-    telling = _telling(message)
+    telling = redact(_telling(message))  # before it is masked: a credential with a hole in it is not known for one
     template = mask_failure(telling, arguments) or name or ""
     kind = digest("code", code, template) if code is not None and _speaks(template) else None
     if kind is None and _speaks(template):

@@ -50,7 +50,7 @@ def read_attempt(event: FixAttempt, limits: Limits) -> Attempt:
         change = change_of_texts((each.path, each.old, each.new) for each in event.replacements)
         changed = tuple(each.path for each in event.replacements)
     paths = dict.fromkeys(filter(None, map(plain_path, (*event.files, *changed))))
-    said = tokens(event.approach or "", limits.circular_fix.stopwords or DEFAULT_STOPWORDS)
+    said = _said(event.approach or "", limits)
     attempt = Attempt(
         attempt_id=cut_id(event.attempt_id),
         session=session_digest(event.session_id),
@@ -68,6 +68,12 @@ def read_attempt(event: FixAttempt, limits: Limits) -> Attempt:
     if event.error_message:
         note_failure(attempt, failure_of(event.error_message), event.error_message, limits)
     return attempt
+
+
+def _said(approach: str, limits: Limits) -> frozenset[str]:
+    """Return what the words of an attempt are compared by: the whole where no token is left, as of "fix it"."""
+    found = tokens(approach, limits.circular_fix.stopwords or DEFAULT_STOPWORDS)
+    return found or frozenset(filter(None, [" ".join(approach[:_READ_CHARS].lower().split())]))
 
 
 def cut_id(name: str) -> str:
@@ -106,7 +112,7 @@ def note_failing(attempt: Attempt, failing: Sequence[str], paths: Iterable[str],
 
 def note_failure(attempt: Attempt, failure: Failure, message: str, limits: Limits) -> None:
     """Give an attempt what its failure says."""
-    attempt.error = failure.kind or 0
+    attempt.error = digest("error", failure.kind, failure.about) if failure.kind else 0
     attempt.error_text = excerpt(failure.template, limits.decision.excerpt_chars)
     attempt.transient = failure.transient
     attempt.specific = _SPECIFIC.search(message[:_READ_CHARS]) is not None

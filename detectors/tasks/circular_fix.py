@@ -20,6 +20,7 @@ from detectors.tasks.history import (
     common_failure,
     diff_similarity,
     failed,
+    got_further,
     in_line,
     mark_of,
     members,
@@ -108,7 +109,7 @@ def judge(history: Sequence[Attempt], candidate: Attempt, limits: Limits) -> Ver
             known: it is taken to fail as the latest one did when it goes for the same files with a word in common.
         limits: `circular_fix`, and `too_many_attempts` for how often is too often.
     """
-    tried = len(failed(history))
+    tried = sum(not got_further(history[:at], seen) for at, seen in enumerate(history) if failed([seen]))
     verdict = _resembles(history, candidate, tried, limits)
     if verdict.circular or tried < limits.too_many_attempts.warn:
         return verdict
@@ -144,8 +145,9 @@ def _likeness(attempt: Attempt, seen: Attempt, latest: Attempt, bar: float) -> L
     words, diffs = word_similarity(attempt, seen), diff_similarity(attempt, seen)
     tried = attempt.outcome == "failed"
     failure, files = (attempt if tried else latest), (attempt if attempt.files else latest)
-    moved_on = tried and other_failure(attempt, seen) and diffs is not None and diffs < NO_LINE_IN_COMMON
-    by_words = (words or 0.0) >= bar and not (moved_on and (words or 0.0) <= VERY_SIMILAR)
+    moved_on = other_failure(failure, seen) and (diffs or 0.0) < NO_LINE_IN_COMMON
+    same_words = (words or 0.0) > VERY_SIMILAR and diffs is None  # else words that never change are a title
+    by_words = (words or 0.0) >= bar and (same_words or not moved_on)
     by_diffs = (diffs or 0.0) >= SAME_CHANGE
     related = bool(words or diffs) or (tried and words is None and diffs is None)
     by_failure = related and same_files(files, seen) and same_failure(failure, seen) and seen.specific

@@ -13,6 +13,7 @@ from detectors.canonical import digest, opened, plain_text
 from detectors.excerpt import cut
 from detectors.facts import Call
 from detectors.limits import Limits
+from detectors.shell import bare, parts_of
 from detectors.state import Tries
 from detectors.tasks.attempt import cut_id, note_failing, note_failure, note_files, session_digest
 from detectors.tasks.checks import failing_checks
@@ -41,14 +42,16 @@ def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt
     if not tries.edits or failure.denied or failure.unknown_tool:
         return None
     attempt = _attempt(event, call)
-    attempt.outcome, attempt.change = "failed", tries.change
+    attempt.outcome = "failed"
+    if any(file.regions or file.content for file in tries.change.files):
+        attempt.change = tries.change  # else it was all taken back, as a print that is put elsewhere
     note_files(attempt, tries.paths, limits)
     text = "" if event.result is UNSET else plain_text(event.result)
     message = (event.error.message if event.error else None) or text
     note_failing(attempt, failing_checks(text or message), tries.paths, limits)
     note_failure(attempt, failure, message, limits)
     tries.forget_edits()
-    tries.red = [*(check for check in tries.red if check != call.action), call.action][-MAX_RED:]
+    tries.red = [*(check for check in tries.red if check != attempt.check), attempt.check][-MAX_RED:]
     return attempt
 
 
@@ -66,14 +69,30 @@ def _note_edit(tries: Tries, event: ToolCall, limits: Limits) -> None:
 
 
 def _passed(tries: Tries, event: ToolCall, call: Call) -> Attempt | None:
-    """Return the success of a check that had failed after edits; edits that it finds right are no attempt any more."""
-    tries.forget_edits()
-    if call.action not in tries.red:
+    """Return the success of a check that had failed after edits. What another one finds right, this may find wrong."""
+    check = _check(event, call)
+    if check not in tries.red:
         return None
-    tries.red.remove(call.action)
+    tries.forget_edits()
+    tries.red.remove(check)
     attempt = _attempt(event, call)
     attempt.outcome = "success"
     return attempt
+
+
+def _check(event: ToolCall, call: Call) -> int:
+    """Return what makes a run the same check: what is run, and on what, but for options and what becomes of its output.
+
+    Agents look at one and the same failure now with ``-x``, now with ``-v``, now at its last lines only.
+    """
+    arguments = None if event.arguments is UNSET else opened(event.arguments)
+    texts = arguments.values() if isinstance(arguments, dict) else (arguments,)
+    for text in texts:
+        for part in parts_of(text) if isinstance(text, str) else ():
+            at = next((at for at, word in enumerate(part.words) if bare(word) == call.program), None)
+            if at is not None:
+                return digest("check", call.program, *(word for word in part.words[at + 1 :] if word[:1] != "-"))
+    return digest("check", call.action)
 
 
 def _attempt(event: ToolCall, call: Call) -> Attempt:
@@ -84,5 +103,5 @@ def _attempt(event: ToolCall, call: Call) -> Attempt:
         at_ms=call.mark.at_ms,
         outcome="failed",
         derived=True,
-        check=digest("check", call.action),
+        check=_check(event, call),
     )

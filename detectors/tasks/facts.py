@@ -110,9 +110,10 @@ class Attempt(msgspec.Struct, array_like=True):
     what was run (0 for those that were sent).
     ``approach`` is an excerpt of its words, ``words`` the prints of its tokens in rising order, ``wording`` a digest of
     them. ``files`` are prints of the paths it touched in rising order, ``names`` excerpts of the first of them.
-    ``error`` is the kind of failure (`detectors.failure`), ``error_text`` its masked excerpt; ``specific`` says that it
-    names a kind of error rather than only that something failed; ``missing`` is the name of a module that is not there;
-    ``transient`` failures pass by themselves. ``failing`` are prints of the names of failing checks in rising order,
+    ``error`` is a digest of the kind of failure and what it is about (`detectors.failure`), ``error_text`` its masked
+    excerpt; ``specific`` says that it names a kind of error rather than only that something failed; ``missing`` is the
+    name of a module that is not there; ``transient`` failures pass by themselves. ``failing`` are prints of the names
+    of failing checks in rising order,
     ``failing_names`` excerpts of the first of them, ``failing_count`` how many fail, None when not known.
     ``concerned`` are those of ``failing`` that the touched files concern by their names. ``state`` is a digest of the
     tree after it. ``spent`` is what the task had spent at it, the attempt included.

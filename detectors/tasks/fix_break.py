@@ -30,6 +30,7 @@ from detectors.tasks.history import (
 from detectors.tasks.lines import numbers
 from detectors.tasks.state import TaskState
 from detectors.tasks.strategy import suggest
+from detectors.tasks.words import each
 
 NAME = "fix_break"
 ABOUT = About(
@@ -110,8 +111,16 @@ def _swing(attempts: Sequence[Attempt]) -> tuple[float, int]:
             continue
         broken = then - now - last
         back = [distance for distance, seen in enumerate((last, *others), 2) if (seen & now) - then]
+        if of is _checks and _works_on(latest, before, now - then):
+            return 0.0, 1
         return (weight, back[0]) if broken and back else (0.0, 1)
     return 0.0, 1
+
+
+def _works_on(latest: Attempt, before: Attempt, failing: set[int]) -> bool:
+    """Tell whether what fails is what an attempt works on, in other files than the one before: two things in turn."""
+    apart = bool(latest.files and before.files) and set(each(latest.files)).isdisjoint(each(before.files))
+    return apart and failing <= set(numbers(latest.concerned))
 
 
 def _checks(attempts: Sequence[Attempt]) -> list[set[int]]:

@@ -61,7 +61,7 @@ def same_files(one: Attempt, other: Attempt) -> bool:
 
 def same_failure(one: Attempt, other: Attempt) -> bool:
     """Tell whether two attempts fail alike: the same checks where these have names, else the same kind of error."""
-    if one.check != other.check:
+    if one.check != other.check or _other_error(one, other):
         return False
     if one.failing or other.failing:
         return one.failing == other.failing and one.failing_count == other.failing_count
@@ -70,9 +70,14 @@ def same_failure(one: Attempt, other: Attempt) -> bool:
 
 def other_failure(one: Attempt, other: Attempt) -> bool:
     """Tell whether two attempts are known to fail in different ways."""
-    if one.failing and other.failing:
-        first, second = checks_of(one, other)
-        return bool(first and second) and first.isdisjoint(second)
+    if _other_error(one, other):
+        return True
+    first, second = checks_of(one, other)
+    return bool(first and second) and first.isdisjoint(second)
+
+
+def _other_error(one: Attempt, other: Attempt) -> bool:
+    """Tell whether two attempts fail by errors of different kinds, or about different things."""
     return one.specific and other.specific and one.error != other.error
 
 
@@ -118,12 +123,13 @@ def since_progress(attempts: Sequence[Attempt]) -> list[Attempt]:
     only such as failed before. What an outage stopped, or was given up untried, got nowhere.
     """
     for at in range(len(attempts) - 1, 0, -1):
-        if attempts[at].outcome == "partial" or _got_further(attempts[:at], attempts[at]):
+        if attempts[at].outcome == "partial" or got_further(attempts[:at], attempts[at]):
             return list(attempts[at:])
     return list(attempts)
 
 
-def _got_further(before: Sequence[Attempt], attempt: Attempt) -> bool:
+def got_further(before: Sequence[Attempt], attempt: Attempt) -> bool:
+    """Tell whether fewer checks fail after an attempt than after any before it, and only such as failed last time."""
     counted = [seen for seen in failed(before) if seen.failing_count is not None and seen.check == attempt.check]
     if attempt.failing_count is None or not counted or not failed([attempt]):
         return False

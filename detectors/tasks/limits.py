@@ -86,7 +86,7 @@ class TooManyAttemptsLimits(_Section, frozen=True, kw_only=True):
     """Failed attempts of any kind (circular-fix guide: more than 5); those read from tool calls have a limit apart."""
 
     warn: Positive = 6
-    derived_warn: Positive = 12
+    derived_warn: Positive = 20
 
 
 class TaskBudgetLimits(_Section, frozen=True, kw_only=True):

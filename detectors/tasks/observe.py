@@ -28,6 +28,7 @@ from detectors.tasks.attempt import session_digest
 from detectors.tasks.decision import decide, let_go
 from detectors.tasks.facts import Attempt, Round, Spent, TaskEvent
 from detectors.tasks.findings import TaskFinding
+from detectors.tasks.history import got_further
 from detectors.tasks.reversal import settled
 from detectors.tasks.state import MAX_ATTEMPTS, MAX_FINDINGS, MAX_PULLS, Pull, TaskState
 from detectors.tasks.words import each
@@ -149,8 +150,9 @@ def _take_attempt(state: TaskState, attempt: Attempt) -> Attempt | None:
     before = (seen.change for seen in reversed(state.attempts) if any(file.path in whole for file in seen.change.files))
     change = settled(attempt.change, next(before, None)) if whole else attempt.change
     attempt = msgspec.structs.replace(attempt, number=state.numbered, spent=state.spent, change=change)
-    state.failed += _counts(attempt) and not attempt.derived
-    state.failed_derived += _counts(attempt) and attempt.derived
+    if attempt.outcome == "failed" and not got_further(state.attempts, attempt):
+        state.failed += not attempt.derived
+        state.failed_derived += attempt.derived
     state.attempts.append(attempt)
     del state.attempts[:-MAX_ATTEMPTS]
     return attempt

@@ -65,7 +65,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         limit=f"{NAME}.{level}",
         value=getattr(group, level),
         mark=mark_of(involved[0]),
-        what=f"a state that the task was in within the last {group.window} attempts",
+        what=f"a state that the task was in within the last {group.window} attempts, counted as {count:g}",
         calls=shown(involved),
         failure=common_failure(involved),
         pattern="approach_churn",

@@ -18,7 +18,8 @@ from detectors.tasks.strategy import exhausted
 NAME = "too_many_attempts"
 ABOUT = About(
     rule=(
-        "More than 5 failed attempts of any kind; more than 11 that were read from tool calls. Never terminates alone."
+        "More than 5 failed attempts of any kind that got no further than those before; more than 19 where they were "
+        "read from tool calls. Never terminates alone."
     ),
     source="circular-fix guide",
     cleared_by="a success",

@@ -40,7 +40,7 @@ def default_store() -> Path:
 
 def say(lines: Iterable[str]) -> None:
     """Print lines, with a question mark for what the output's encoding does not have."""
-    encoding = sys.stdout.encoding
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # there may be no output at all
     for line in lines:
         click.echo(line.encode(encoding, "replace").decode(encoding))
 

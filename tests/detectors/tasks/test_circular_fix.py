@@ -140,7 +140,7 @@ def test_words_that_another_detector_bears_out_terminate(heard):
     """The same change again is a kind of evidence of its own; that there were many attempts is none."""
     limits = {"off": ["approach_churn", "fix_break"]}
     assert "terminate" not in {level for level, *_ in brief(heard(same(9), limits))}
-    both = same(6, files=("a.py",), error_message="it fails")
+    both = same(6, files=("a.py",), error_message="the check fails")
     assert "terminate" in {level for level, *_ in brief(heard(both, limits))}
 
 

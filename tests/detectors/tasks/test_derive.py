@@ -217,15 +217,12 @@ def test_a_message_of_the_user_leaves_attempts_that_were_sent(player):
     assert len(attempts(game)) == 1
 
 
-@pytest.mark.parametrize(
-    ("times", "wanted"),
-    [(1, []), (2, ["notice"]), (3, ["notice", "warn"]), (4, ["notice", "warn", "terminate"])],
-)
-@pytest.mark.parametrize("off", [[], ["approach_churn", "state_cycle", "circular_fix"]])
-def test_two_places_that_break_each_other_are_found_from_tool_calls_alone(heard, times, wanted, off):
-    """Mending A breaks B, mending B breaks A: the first return warns, the second full round terminates."""
+@pytest.mark.parametrize(("times", "warned"), [(2, False), (3, True), (9, True)])
+@pytest.mark.parametrize("off", [["circular_fix", "diff_reversal"], ["approach_churn", "state_cycle", "circular_fix"]])
+def test_two_places_that_break_each_other_are_found_from_tool_calls_alone(heard, times, warned, off):
+    """Mending A breaks B, mending B breaks A: the first return warns, and nobody is stopped by what was only read."""
     alerts = heard(swing(times), {"off": [*OFF["off"], *off]})
-    assert [alert.level for alert in alerts] == wanted
+    assert {alert.level for alert in alerts} - {"notice"} == ({"warn"} if warned else set())
     assert len({alert.loop_id for alert in alerts}) <= 1
     for alert in alerts:
         last = 2 * alert.seq + 1
@@ -245,10 +242,10 @@ def test_checks_that_fail_in_turn_do_not_terminate_alone(heard, times, wanted):
 
 @pytest.mark.parametrize(
     ("times", "wanted"),
-    [(1, []), (2, ["notice"]), (3, ["notice", "warn"]), (4, ["notice", "warn"]), (5, ["notice", "warn", "terminate"])],
+    [(1, []), (2, ["notice"]), (3, ["notice", "warn"]), (4, ["notice", "warn"]), (5, ["notice", "warn", "warn"])],
 )
 def test_an_edit_that_takes_back_the_last_one_is_found_from_tool_calls_alone(heard, times, wanted):
-    """Old and new text of the edit tool, nothing else: twice in the same lines warns, four times terminates."""
+    """Old and new text of the edit tool, nothing else: twice in the same lines warns, four times again."""
     alerts = heard(swing(times), {"off": [*OFF["off"], "fix_break", "state_cycle", "approach_churn", "circular_fix"]})
     assert [level for level, *_ in found(alerts, "diff_reversal")] == wanted
     assert all(alert.evidence.derived for alert in alerts)
@@ -270,9 +267,9 @@ def test_one_derived_attempt_among_those_of_a_loop_marks_it(heard):
     assert [(alert.detector, alert.evidence.derived) for alert in alerts] == [("diff_reversal", True)]
 
 
-@pytest.mark.parametrize(("times", "wanted"), [(11, False), (12, True)])
+@pytest.mark.parametrize(("times", "wanted"), [(19, False), (20, True)])
 def test_many_attempts_from_tool_calls_have_a_limit_of_their_own(heard, times, wanted):
-    """Healthy work has red checks too: twelve of them, and not six."""
+    """Healthy work has red checks too: twenty of them, and not six."""
     rounds = [(change(f"was {n}", f"is {n}", f"src/part_{n}.py"), red(f"test_{n}.py::test_x")) for n in range(times)]
     alerts = heard(numbered(call for turn in rounds for call in turn), OFF)
     assert bool(found(alerts, "too_many_attempts")) == wanted

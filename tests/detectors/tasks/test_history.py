@@ -47,7 +47,14 @@ def test_what_one_does_not_say_is_no_agreement():
 @pytest.mark.parametrize(
     ("one", "other", "same", "different"),
     [
-        ({"error_message": KEY_ERROR}, {"error_message": "KeyError: 'supplier'"}, True, False),
+        ({"error_message": KEY_ERROR}, {"error_message": KEY_ERROR}, True, False),
+        ({"error_message": KEY_ERROR}, {"error_message": "KeyError: 'supplier'"}, False, True),
+        (
+            {"failing": ("a",), "error_message": KEY_ERROR},
+            {"failing": ("a",), "error_message": TYPE_ERROR},
+            False,
+            True,
+        ),
         ({"error_message": KEY_ERROR}, {"error_message": TYPE_ERROR}, False, True),
         ({"error_message": KEY_ERROR}, {"error_message": "it went wrong"}, False, False),
         ({"failing": ("a", "b")}, {"failing": ("b", "a")}, True, False),
@@ -60,7 +67,7 @@ def test_what_one_does_not_say_is_no_agreement():
     ],
 )
 def test_failures_are_the_same_others_or_not_known_to_be_either(one, other, same, different):
-    """Names of checks decide where there are any, else kinds of error."""
+    """Names of checks decide where there are any, unless errors differ; else kinds of error and subject."""
     pair = attempt(**one), attempt(**other)
     assert (same_failure(*pair), same_failure(*pair[::-1])) == (same, same)
     assert (other_failure(*pair), other_failure(*pair[::-1])) == (different, different)
@@ -152,7 +159,7 @@ def test_an_attempt_is_known_by_its_change_before_its_words():
 
 def test_failures_in_common_are_shown_only_when_all_have_them():
     """In the words of the latest."""
-    same = [attempt(error_message=KEY_ERROR), attempt(error_message="KeyError: 'supplier'")]
+    same = [attempt(error_message=KEY_ERROR), attempt(error_message=KEY_ERROR)]
     found = common_failure(same)
     assert found is not None
     assert found.template == "KeyError: <~>"

@@ -15,7 +15,7 @@ def tried(turns, session_id="s1"):
     for turn in range(turns):
         edit = {"file_path": f"{turn}.py", "old_string": f"old {turn}", "new_string": f"new {turn}"}
         yield tool_call(2 * turn, "Edit", edit, "The file has been updated.", session_id=session_id)
-        output = f"FAILED t.py::test_{'abcdefghijklmnop'[turn]}"
+        output = f"FAILED t.py::test_{'abcdefghijklmnopqrstuvwxyz'[turn]}"
         yield tool_call(2 * turn + 1, "bash", {"command": "pytest"}, output, error=1, session_id=session_id)
 
 
@@ -34,10 +34,10 @@ def test_the_set_limit_is_the_one_that_counts(heard, warn, count, wanted):
 
 
 @pytest.mark.parametrize(
-    ("limits", "count", "wanted"), [({}, 11, 0), ({}, 12, 1), ({"derived_warn": 4}, 3, 0), ({"derived_warn": 4}, 4, 1)]
+    ("limits", "count", "wanted"), [({}, 19, 0), ({}, 20, 1), ({"derived_warn": 4}, 3, 0), ({"derived_warn": 4}, 4, 1)]
 )
 def test_attempts_read_from_tool_calls_have_a_limit_of_their_own(heard, limits, count, wanted):
-    """More than eleven, or as many as is set."""
+    """More than nineteen, or as many as is set."""
     alerts = heard(tried(count), alone("too_many_attempts", **limits))
     assert len(alerts) == wanted
     assert all(alert.limits[0].name == "too_many_attempts.derived_warn" for alert in alerts)
