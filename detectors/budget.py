@@ -4,14 +4,16 @@ A hard limit terminates. Eighty per cent of it is a notice, and a warn once some
 alone is no loop. There are no limits until they are set.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call, Mark
-from detectors.findings import Finding
-from detectors.limits import Limits
-from detectors.state import DISMISSED, WARN, SessionState
+from detectors.findings import Finding, Level
+from detectors.limits import BudgetLimits, Limits
+from detectors.state import DISMISSED, WARN, Loop, SessionState
+from detectors.tasks.limits import TaskBudgetLimits
 
 NAME = "budget"
 ABOUT = About(
@@ -42,21 +44,36 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         "cost_usd": state.cost,
         "wall_s": (call.mark.at_ms - state.first_ms) / 1_000,
     }
-    for name, used in spent.items():
-        hard = getattr(group, name)
-        if not hard or used < hard * group.soft_share:
-            continue
-        over = used >= hard
-        troubled = any(WARN <= loop.level < DISMISSED and loop.detector != NAME for loop in state.loops)
+    for use in nearly_used_up(spent, group, [loop for loop in state.loops if loop.detector != NAME]):
         yield Finding(
             detector=NAME,
-            level="terminate" if over else "warn" if troubled else "notice",
-            fingerprint=digest(NAME, name),
-            members=(digest(NAME, name),),
-            hard=over,
-            count=used,
-            limit=f"{NAME}.{name}",
-            value=hard,
+            level=use.level,
+            fingerprint=digest(NAME, use.name),
+            members=(digest(NAME, use.name),),
+            hard=use.level == "terminate",
+            count=use.used,
+            limit=f"{NAME}.{use.name}",
+            value=use.limit,
             mark=Mark(state.first_ms),
-            what=_WORDS[name].format(used, hard),
+            what=_WORDS[use.name].format(use.used, use.limit),
         )
+
+
+class Use(NamedTuple):
+    """What was used of a budget, its limit, and how grave that is."""
+
+    name: str
+    used: float
+    limit: float
+    level: Level
+
+
+def nearly_used_up(
+    spent: Mapping[str, float], group: BudgetLimits | TaskBudgetLimits, loops: Iterable[Loop]
+) -> Iterator[Use]:
+    """Yield the budgets whose soft share is reached: a warn only when something else was warned about as well."""
+    troubled = any(WARN <= loop.level < DISMISSED for loop in loops)
+    for name, used in spent.items():
+        hard = getattr(group, name)
+        if hard and used >= hard * group.soft_share:
+            yield Use(name, used, hard, "terminate" if used >= hard else "warn" if troubled else "notice")

@@ -8,10 +8,10 @@ no loop. There are no limits until they are set.
 from collections.abc import Iterator
 
 from detectors.about import About
+from detectors.budget import nearly_used_up
 from detectors.canonical import digest
 from detectors.facts import Mark
 from detectors.limits import Limits
-from detectors.state import DISMISSED, WARN
 from detectors.tasks.findings import TaskFinding
 from detectors.tasks.state import TaskState
 
@@ -46,23 +46,18 @@ def observe(state: TaskState, event_id: str, limits: Limits) -> Iterator[TaskFin
         "cost_usd": state.spent.cost,
         "wall_s": state.spent.wall_ms / 1_000,
     }
-    for name, used in spent.items():
-        hard = getattr(group, name)
-        if not hard or used < hard * group.soft_share:
-            continue
-        over = used >= hard
-        troubled = any(WARN <= loop.level < DISMISSED and loop.detector != NAME for loop in state.loops)
+    for use in nearly_used_up(spent, group, [loop for loop in state.loops if loop.detector != NAME]):
         yield TaskFinding(
             detector=NAME,
-            level="terminate" if over else "warn" if troubled else "notice",
-            fingerprint=digest(NAME, state.task_id, name),
-            members=(digest(NAME, name),),
-            hard=over,
-            count=used,
-            limit=f"{NAME}.{name}",
-            value=hard,
+            level=use.level,
+            fingerprint=digest(NAME, state.task_id, use.name),
+            members=(digest(NAME, use.name),),
+            hard=use.level == "terminate",
+            count=use.used,
+            limit=f"{NAME}.{use.name}",
+            value=use.limit,
             mark=Mark(state.first_ms),
-            what=_WORDS[name].format(used, hard),
-            strategy="escalate_human" if over else None,
+            what=_WORDS[use.name].format(use.used, use.limit),
+            strategy="escalate_human" if use.level == "terminate" else None,
             event_ids=(event_id,),
         )
