@@ -10,7 +10,6 @@ from typing import Final
 from msgspec import UNSET
 
 from detectors.canonical import digest, opened, plain_text
-from detectors.excerpt import cut
 from detectors.facts import Call
 from detectors.limits import Limits
 from detectors.shell import bare, parts_of
@@ -26,7 +25,7 @@ from schemas.events import ToolCall
 MAX_PATHS: Final = 8
 MAX_RED: Final = 8
 MAX_EDITS: Final = 24  # between two checks
-_PATH_BYTES = 96
+_PATH_BYTES = 64
 
 
 def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt | None:
@@ -63,7 +62,8 @@ def _note_edit(tries: Tries, event: ToolCall, limits: Limits) -> None:
     arguments = None if event.arguments is UNSET else opened(event.arguments)
     target = limits.tools.use(plain_name(event.tool), arguments).target
     tries.change = join([tries.change, change_of_call(arguments, target)])
-    path = cut(plain_path(target), _PATH_BYTES)
+    path = plain_path(target)
+    path = path if len(path.encode()) <= _PATH_BYTES else f"…{digest(path):016x}"
     if path and path not in tries.paths:
         tries.paths = [*tries.paths, path][-MAX_PATHS:]
 

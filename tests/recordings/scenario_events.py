@@ -160,6 +160,7 @@ def review_of(entry: Entry, position: int, second: float) -> Review:
             position,
             "merged" if merged else entry.arg("verdict"),
             author=_AUTHORS.get(author, author),
+            round=position,  # each is a round of its own, however soon it comes
             findings=tuple(ReviewFinding(text=text) for text in entry.arg("findings") or ()),
             **_common(entry, position, second),
         )

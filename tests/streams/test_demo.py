@@ -100,7 +100,7 @@ def test_what_the_audience_sees(show):
     assert "NOT as expected" not in show.said
     assert rows["pagination"].split()[2:4] == ["silence", "silence"]
     for role in ROLES:
-        assert len(re.findall(rf"{role.name} +>>> WARN", show.said)) == role.warned
+        assert bool(re.findall(rf"{role.name} +>>> WARN", show.said)) == role.warned
         assert len(re.findall(rf"{role.name} +==> termination published", show.said)) == role.terminated
         assert len(re.findall(rf"{role.name} +==> its orchestrator stops it", show.said)) == role.terminated
     assert re.search(r"made|directive `inject_guidance`, for the agent to read:\n +Traction noticed", show.said)

@@ -172,7 +172,7 @@ def test_one_object_per_alert_and_line(loop):
     assert rows == [row(session, alert) for alert in play(session, Limits()).alerts]
     assert rows[0] == rows[0] | {"source": str(loop), "session_id": "spins", "seq": 2, "level": "warn", "count": 3}
     assert list(rows[0]) == [
-        "source", "session_id", "seq", "level", "detector", "loop_id", "count", "spin_score", "reasoning",
+        "source", "session_id", "scope", "seq", "level", "detector", "loop_id", "count", "spin_score", "reasoning",
         "alert_id",
     ]  # fmt: skip
     assert code(result) == 0
