@@ -77,7 +77,7 @@ DETECTORS = (
 )
 """All detectors of a session, in the order in which they look."""
 
-_MAX_TASK_PATHS = 8
+_MAX_TASK_PATHS = 6
 _NAME_BYTES = 96
 _ID_BYTES = 64  # of the event ids of earlier calls; longer ones are left out of the evidence
 
