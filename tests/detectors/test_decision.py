@@ -272,7 +272,7 @@ def test_alerts_carry_who_and_for_which_task(play):
     events = [tool_call(0, agent=agent, task=task), tool_call(1), tool_call(2)]
     (alert,) = play(events)
     assert (alert.agent, alert.task_id) == (agent, "T-7")
-    assert [len(path) for path in alert.task.paths] == [96] * 8
+    assert [len(path) for path in alert.task.paths] == [96] * 6
     assert play([tool_call(n) for n in range(3)])[0].task_id == "s1"
 
 
