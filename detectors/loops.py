@@ -45,10 +45,10 @@ def take_members(loop: Loop, finding: Finding) -> None:
     loop.members = list(dict.fromkeys((*finding.members, *loop.members)))[:MAX_MEMBERS]
 
 
-def due(loop: Loop, finding: Finding, limits: Limits, *, corroborated: bool) -> Level | None:
-    """Return the level to alert now, None when everything was said."""
+def due(loop: Loop, finding: Finding, limits: Limits, *, corroborated: bool, warns_only: bool = False) -> Level | None:
+    """Return the level to alert now, None when everything was said; ``warns_only`` of what never terminates."""
     level = _due(loop, finding, corroborated=corroborated)
-    if level == "terminate" and finding.detector in limits.warn_only:
+    if level == "terminate" and (warns_only or finding.detector in limits.warn_only):
         return "warn" if finding.count >= loop.next_warn else None
     return level
 

@@ -47,9 +47,9 @@ def decide(state: TaskState, event: TaskEvent, findings: Iterable[TaskFinding], 
     for finding, loop in named:
         if finding.detector == too_many_attempts.NAME and _is_told(state, alerts.values()):
             continue
-        level = due(loop, finding, limits, corroborated=_is_corroborated(named, finding, loop))
-        if level == "terminate" and finding.attempts and finding.attempts[-1].derived:
-            level = "warn" if finding.count >= loop.next_warn else None  # who sends no attempts may mean other ones
+        derived = bool(finding.attempts) and finding.attempts[-1].derived  # who sends no attempts may mean other ones
+        corroborated = _is_corroborated(named, finding, loop)
+        level = due(loop, finding, limits, corroborated=corroborated, warns_only=derived)
         note_seen(loop, finding, state.steps)
         if level is not None and id(loop) not in alerts:
             note_level(loop, finding, level, limits)

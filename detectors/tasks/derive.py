@@ -18,7 +18,7 @@ from detectors.tasks.attempt import cut_id, note_failing, note_failure, note_fil
 from detectors.tasks.checks import failing_checks
 from detectors.tasks.diffs import change_of_call
 from detectors.tasks.edits import join, plain_path
-from detectors.tasks.facts import Attempt, Change
+from detectors.tasks.facts import Attempt, Change, Outcome
 from detectors.tools import plain_name
 from schemas.events import ToolCall
 
@@ -40,8 +40,7 @@ def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt
         return _passed(tries, event, call)
     if not tries.edits or failure.denied or failure.unknown_tool:
         return None
-    attempt = _attempt(event, call)
-    attempt.outcome = "failed"
+    attempt = _attempt(event, call, _check(event, call), "failed")
     if any(file.regions or file.content for file in tries.change.files):
         attempt.change = tries.change  # else it was all taken back, as a print that is put elsewhere
     note_files(attempt, tries.paths, limits)
@@ -75,9 +74,7 @@ def _passed(tries: Tries, event: ToolCall, call: Call) -> Attempt | None:
         return None
     tries.forget_edits()
     tries.red.remove(check)
-    attempt = _attempt(event, call)
-    attempt.outcome = "success"
-    return attempt
+    return _attempt(event, call, check, "success")
 
 
 def _check(event: ToolCall, call: Call) -> int:
@@ -95,13 +92,13 @@ def _check(event: ToolCall, call: Call) -> int:
     return digest("check", call.action)
 
 
-def _attempt(event: ToolCall, call: Call) -> Attempt:
+def _attempt(event: ToolCall, call: Call, check: int, outcome: Outcome) -> Attempt:
     return Attempt(
         attempt_id=cut_id(f"call:{event.event_id}"),
         session=session_digest(event.session_id),
         event_id=cut_id(event.event_id),
         at_ms=call.mark.at_ms,
-        outcome="failed",
+        outcome=outcome,
         derived=True,
-        check=_check(event, call),
+        check=check,
     )

@@ -43,8 +43,8 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     if level is None:
         return
     involved = tuple({seen.number: seen for before, after, _ in chain for seen in (before, after)}.values())
-    words = word_similarity(chain[-1][0], attempt) or 0.0
-    suggestion = suggest(involved, state.failed, words, limits)
+    words, diffs = word_similarity(now[0], attempt), diff_similarity(now[0], attempt)
+    suggestion = suggest(involved, state.failed, words or 0.0, limits)
     yield TaskFinding(
         detector=NAME,
         level=level,
@@ -62,8 +62,8 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
         failure=common_failure(involved),
         pattern="fix_break_oscillation",
         attempts=involved,
-        word_similarity=word_similarity(chain[-1][0], attempt),
-        diff_similarity=diff_similarity(chain[-1][0], attempt),
+        word_similarity=words,
+        diff_similarity=diffs,
         strategy=suggestion.strategy,
         advice=suggestion.text,
     )

@@ -28,7 +28,7 @@ from detectors.tasks.attempt import session_digest
 from detectors.tasks.decision import decide, let_go
 from detectors.tasks.facts import Attempt, Round, Spent, TaskEvent
 from detectors.tasks.findings import TaskFinding
-from detectors.tasks.history import got_further
+from detectors.tasks.history import failed, got_further
 from detectors.tasks.reversal import settled
 from detectors.tasks.state import MAX_ATTEMPTS, MAX_FINDINGS, MAX_PULLS, Pull, TaskState
 from detectors.tasks.words import each
@@ -121,8 +121,8 @@ def _obey(state: TaskState, event: TaskEvent) -> None:
     kept = [seen for seen in state.attempts if seen.at_ms >= event.at_ms]
     state.forget_attempts()
     state.attempts, state.tried = kept, len(kept)
-    state.failed = sum(_counts(seen) and not seen.derived for seen in kept)
-    state.failed_derived = sum(_counts(seen) and seen.derived for seen in kept)
+    state.failed = sum(not seen.derived for seen in failed(kept))
+    state.failed_derived = _failed_derived(kept)
     state.pulls = [pull for pull in state.pulls if pull.since_ms >= event.at_ms]
     state.loops = [loop for loop in state.loops if loop.level == DISMISSED or loop.alerted_ms >= event.at_ms]
     state.settled_ms, state.outdated = max(state.settled_ms, event.at_ms), 0
@@ -188,12 +188,8 @@ def _drop_derived(state: TaskState, session: int, before_ms: float = inf) -> Non
         state.loops = [loop for loop in state.loops if loop.detector not in _NAMES_OF_ATTEMPTS]
 
 
-def _counts(attempt: Attempt) -> bool:
-    return attempt.outcome == "failed"
-
-
 def _failed_derived(attempts: list[Attempt]) -> int:
-    return sum(seen.derived and _counts(seen) for seen in attempts)
+    return sum(seen.derived for seen in failed(attempts))
 
 
 def _succeeded(state: TaskState, event: TaskEvent, attempt: Attempt, limits: Limits) -> list[Alert]:
@@ -279,10 +275,11 @@ def _is_known(state: TaskState, pull: Pull, review: Round) -> bool:
 
 def _reviewed(state: TaskState, event: TaskEvent, review: Round, limits: Limits) -> list[Alert]:
     """Let go of what a decision settles: a merge ends the task's history, unless another pull request is open."""
-    ended, about = review.verdict in ENDS, review.pull_request
-    if not ended:
-        settled_by = "a review settled it" if ping_pong.settles(review) else ""
-        return let_go(state, event, lambda loop: about in loop.members, settled_by, limits) if settled_by else []
+    about = review.pull_request
+    if ping_pong.settles(review):
+        return let_go(state, event, lambda loop: about in loop.members, "a review settled it", limits)
+    if review.verdict not in ENDS:
+        return []
     marks = {mark for pull in state.pulls if pull.pull_request == about for mark in pull.marks}
     state.pulls = [pull for pull in state.pulls if pull.pull_request != about]
     solved = review.verdict == "merged" and not state.pulls
