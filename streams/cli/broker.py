@@ -5,7 +5,6 @@ Only words and options here; `streams.kafka_broker` runs it.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import sys
@@ -16,6 +15,7 @@ import click
 
 from streams.kafka_broker import BrokerError, KafkaBroker
 from streams.kafka_broker.jars import default_cache
+from streams.places import user_directory
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 def default_data() -> Path:
     """Give the directory for the broker's data: in the user's data directory, as the platform has it."""
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "traction" / "broker"
+    return user_directory("data") / "broker"
 
 
 class Terminated(BaseException):

@@ -7,7 +7,6 @@ one's own process.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,6 +17,7 @@ import msgspec
 from streams.cli.options import FILE, Command, shared
 from streams.fixes import CircularFixDetector, FixesError, FixOutcome, StoreError
 from streams.fixes.words import BLOCKS, answer_lines, summary_lines, timeline_lines
+from streams.places import user_directory
 from streams.timeline import counted, plain
 
 if TYPE_CHECKING:
@@ -29,13 +29,7 @@ MAX_DIFF_CHARS = 1_000_000  # as the contract has it
 
 def default_store() -> Path:
     """Give the file of the history: in the user's state directory, as the platform has it."""
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return base / "traction" / "fixes.sqlite3"
+    return user_directory("state") / "fixes.sqlite3"
 
 
 def say(lines: Iterable[str]) -> None:

@@ -7,8 +7,6 @@ module only reads it (`relock.py` writes it), and it never uses a jar that diffe
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.kafka_broker.errors import BrokerError
+from streams.places import user_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,13 +58,7 @@ class Jar:
 
 def default_cache() -> Path:
     """Give the directory for the jars: in the user's cache directory, as the platform has it."""
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "traction" / "kafka"
+    return user_directory("cache") / "kafka"
 
 
 def read_lock(path: Path = LOCK_FILE) -> list[Jar]:
