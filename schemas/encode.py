@@ -10,7 +10,7 @@ import msgspec
 
 from schemas.cloudevents import Headers
 from schemas.invalid import Reason, Stage
-from schemas.outputs import Alert, DeadLetterHeaders, KnownFlapping, Termination
+from schemas.outputs import DeadLetterHeaders, Fitness, KnownFlapping, Termination
 from schemas.records import BY_STRUCT
 
 CONTENT_TYPE: Final = b"application/json"
@@ -29,8 +29,9 @@ def encode(record: msgspec.Struct) -> bytes:
 
 
 def record_key(record: msgspec.Struct) -> bytes:
-    """Give the key under which a record is written: the session's id, or the task's or the scope."""
-    return _key(record).encode()
+    """Give the key under which a record is written: the session's id, the task's or the scope."""
+    key: str = getattr(record, BY_STRUCT[type(record)].key_field)
+    return key.encode()
 
 
 def headers(record: msgspec.Struct, *, source: str, traceparent: bytes | None = None) -> list[tuple[str, bytes]]:
@@ -113,15 +114,10 @@ def dead_letter_headers(
     return [*kept, *((name, text.encode("utf-8", "replace")) for name, text in texts.items())]
 
 
-def _key(record: msgspec.Struct) -> str:
-    if isinstance(record, Alert) and record.scope == "task":
-        return record.task_id
-    key: str = getattr(record, BY_STRUCT[type(record)].key_field)
-    return key
-
-
 def _event_id(record: msgspec.Struct) -> str:
     """Give an identifier that no other event of the same source has."""
+    if isinstance(record, Fitness):
+        return f"{record.fitness_id}:{record.updated_at.timestamp():.6f}"
     if isinstance(record, KnownFlapping):
         return f"known-flapping:{record.termination_id}"
     if isinstance(record, Termination) and record.attempt > 1:

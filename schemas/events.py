@@ -40,6 +40,10 @@ Instant = Annotated[
 ]
 """A point in time. The years are limited so that adding a week or taking an hour is always defined."""
 
+ControlAction = Literal[
+    "resume", "mode", "reset", "force", "obeyed", "refused", "ended", "false_alarm", "terminate", "clear"
+]
+
 FilePath = Annotated[str, Meta(max_length=1024)]
 Digest = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -174,18 +178,24 @@ class Control(Event, frozen=True, kw_only=True, omit_defaults=True):
     """What an orchestrator or a person decides for one session."""
 
     action: Annotated[
-        Literal["resume", "mode", "reset", "force", "obeyed", "refused", "ended", "false_alarm"],
+        ControlAction,
         Meta(
             description="resume: go on, the loop is settled. mode: explore or implement. reset: forget what was "
             "counted. force: stop exploring and implement. obeyed, refused, ended: answer to a directive or "
-            "termination. false_alarm: the alert was wrong."
+            "termination. false_alarm: the alert was wrong, its loop is not alerted again for a week or until "
+            "expires_at. terminate: stop the session, whatever it does. clear: the "
+            "session's task may be tried again, as if nothing had been done about it."
         ),
     ]
     mode: Annotated[
         Literal["explore", "implement"] | None, Meta(description="For mode: the new mode. Absent: neither any more.")
     ] = None
     answers: Annotated[
-        Identifier | None, Meta(description="The directive_id, termination_id or alert_id this answers.")
+        Identifier | None,
+        Meta(
+            description="What this answers: the directive_id or termination_id; for false_alarm the alert_id, which "
+            "directives and terminations name as well."
+        ),
     ] = None
     actor: Annotated[Name | None, Meta(description="Who decided.")] = None
     reason: Annotated[Note | None, Meta(description="Why.")] = None

@@ -6,8 +6,8 @@ quote the record: its text goes to logs and headers, and payloads may hold secre
 
 from typing import Final, Literal
 
-Stage = Literal["decode", "validate", "route", "detect"]
-"""Where a record was refused: reading bytes, checking fields, checking the key, or applying it."""
+Stage = Literal["decode", "validate", "route", "detect", "deliver"]
+"""Where a record was refused: reading bytes, checking fields, checking the key, applying it, or telling people."""
 
 Reason = Literal[
     "empty",
@@ -26,6 +26,8 @@ Reason = Literal[
     "key_missing",
     "key_mismatch",
     "detector_error",
+    "delivery_failed",
+    "delivery_refused",
 ]
 """What is wrong, as a code. Readers of dead letters take a code that they do not know as one more kind."""
 
@@ -39,6 +41,8 @@ _STAGES: Final[dict[Reason, Stage]] = {
     "key_missing": "route",
     "key_mismatch": "route",
     "detector_error": "detect",
+    "delivery_failed": "deliver",
+    "delivery_refused": "deliver",
 }
 
 

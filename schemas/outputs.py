@@ -26,6 +26,24 @@ Action = Literal[
     "skip_subtask",
 ]
 
+NotificationKind = Literal[
+    "inject_guidance",
+    "cooldown",
+    "rotate_strategy",
+    "force_implementation",
+    "escalate_human",
+    "abandon",
+    "skip_subtask",
+    "terminate",
+    "refused",
+    "unanswered",
+    "recovered",
+    "ended",
+    "resumed",
+    "false_alarm",
+]
+Severity = Literal["info", "warning", "error", "critical"]
+
 SessionId = Annotated[
     Identifier, Meta(description="The session that spins; for a task, the one whose event brought it about.")
 ]
@@ -89,7 +107,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     level: Annotated[Level, Meta(description="How grave it is; recovered: a loop that was warned about is broken.")]
     scope: Annotated[
         Literal["session", "task"],
-        Meta(description="What spins: one session, or a task over all its sessions. The record's key is its id."),
+        Meta(description="What spins: one session, or a task over all its sessions. The record's key is task_id."),
     ] = "session"
     mode: Annotated[Mode, Meta(description="observe: nothing is asked of anyone. warn: no termination.")]
     muted: Annotated[bool, Meta(description="An override silenced it: recorded only.")] = False
@@ -170,6 +188,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spin_score: Annotated[Share | None, Meta(description="As in the alert.")] = None
     recurring_failure: Annotated[str | None, Meta(description="What failed each time, masked and cut short.")] = None
     look_at: Annotated[str, Meta(description="Where a person should begin.")]
+    done: Annotated[
+        tuple[str, ...], Meta(description="What was done about it so far, this step included, and how often.")
+    ] = ()
+    commands: Annotated[
+        tuple[str, ...], Meta(description="Commands of a shell by which a person looks and answers.")
+    ] = ()
     tokens_wasted: Annotated[Count, Meta(description="As in the alert.")] = 0
     cost_wasted: Annotated[Amount | None, Meta(description="As in the alert.")] = None
     wasted_estimated: Annotated[bool, Meta(description="As in the alert.")] = False
@@ -215,6 +239,68 @@ class KnownFlapping(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     expires_at: Annotated[Instant, Meta(description="When it may be tried again without a person.")]
 
 
+class Notification(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What people are told: what was done about a loop, or that it is over. Sinks deliver it."""
+
+    notification_id: Annotated[
+        Identifier, Meta(description="Deterministic; the idempotency key of every delivery of it.")
+    ]
+    schema_version: SchemaVersion = msgspec.field(default_factory=current_version)
+    kind: Annotated[
+        NotificationKind,
+        Meta(
+            description="The action that was taken; or refused, unanswered: what an orchestrator made of a "
+            "termination; or recovered, ended, resumed, false_alarm: why it is over. More may be added."
+        ),
+    ]
+    severity: Annotated[Severity, Meta(description="How much of a hurry there is.")]
+    incident_id: Annotated[
+        Identifier, Meta(description="Common to all that is told of one climb of the ladder, until it is over.")
+    ]
+    resolves: Annotated[bool, Meta(description="The incident is over: nothing is left to be done.")] = False
+    sinks: Annotated[
+        tuple[str, ...] | None, Meta(description="Names of the sinks that the policy chose. Absent: all of them.")
+    ] = None
+    session_id: SessionId
+    task_id: TaskId
+    alert_id: AlertId
+    loop_id: LoopId
+    detector: DetectorName
+    answers: Annotated[
+        Identifier | None, Meta(description="The directive_id or termination_id of what was done, if anything was.")
+    ] = None
+    agent: Agent | None = None
+    task: Task | None = None
+    issued_at: Annotated[Instant, Meta(description="When it was decided.")]
+    text: Annotated[str, Meta(description="One sentence: what happened, and what follows from it.")]
+    report: Report
+
+
+class Fitness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one configuration of an agent fares with one type of task: a negative signal for who selects agents.
+
+    Counts only grow. Each partition of the alerts counts its own tasks: what holds over all is the sum of the records
+    that agree in name, model, config and task_type.
+    """
+
+    fitness_id: Annotated[Identifier, Meta(description="The record's key: a digest of the four names, and partition.")]
+    schema_version: SchemaVersion = msgspec.field(default_factory=current_version)
+    name: Annotated[str, Meta(description="Product name of the agent; empty when not known.")] = ""
+    model: Annotated[str, Meta(description="Its language model, likewise.")] = ""
+    config: Annotated[str, Meta(description="Its configuration: skill, prompt, strategy. Likewise.")] = ""
+    task_type: Annotated[str, Meta(description="Kind of the tasks, likewise.")] = ""
+    partition: Annotated[Count, Meta(description="Partition of the alerts whose tasks are counted here.")]
+    tasks: Annotated[Count, Meta(description="Tasks that the configuration tried, or was alerted about.")] = 0
+    attempts: Annotated[Count, Meta(description="Attempts, sent or read from tool calls.")] = 0
+    converged: Annotated[Count, Meta(description="Tasks of which an attempt succeeded, or a change was merged.")] = 0
+    flapped: Annotated[
+        Count, Meta(description="Tasks about which a person was called, or that were abandoned or terminated.")
+    ] = 0
+    tokens: Annotated[Count, Meta(description="Tokens spent on the tasks, where usage was sent.")] = 0
+    cost_usd: Annotated[Amount, Meta(description="US dollars likewise.")] = 0.0
+    updated_at: Annotated[Instant, Meta(description="When it last changed.")]
+
+
 class DeadLetterHeaders(msgspec.Struct, frozen=True, kw_only=True):
     """Headers that a dead letter carries besides its own; key and value stay the bytes that came.
 
@@ -236,7 +322,8 @@ class DeadLetterHeaders(msgspec.Struct, frozen=True, kw_only=True):
         name="__traction.errors.group"
     )
     stage: Annotated[
-        Stage, Meta(description="Where it was refused: reading bytes, checking fields or key, or applying it.")
+        Stage,
+        Meta(description="Where it was refused: reading bytes, checking fields or key, applying, or telling people."),
     ] = msgspec.field(name="__traction.errors.stage")
     reason: Annotated[Reason, Meta(description="What is wrong, as a code; more may be added.")] = msgspec.field(
         name="__traction.errors.reason"

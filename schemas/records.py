@@ -8,7 +8,15 @@ from typing import Literal
 import msgspec
 
 from schemas.events import Control, FixAttempt, Override, Review, SessionEvent, ToolCall
-from schemas.outputs import Alert, DeadLetterHeaders, Directive, KnownFlapping, Termination
+from schemas.outputs import (
+    Alert,
+    DeadLetterHeaders,
+    Directive,
+    Fitness,
+    KnownFlapping,
+    Notification,
+    Termination,
+)
 
 MAJOR = 1
 """Major version of the contract, part of every schema's identifier and of every CloudEvents type."""
@@ -52,7 +60,7 @@ RECORDS = (
     RecordType(name="session-event", struct=SessionEvent, direction="in"),
     RecordType(name="control", struct=Control, direction="in"),
     RecordType(name="override", struct=Override, direction="in", id_field=None, time_field="set_at", key_field="scope"),
-    RecordType(name="alert", struct=Alert, direction="out", id_field="alert_id"),
+    RecordType(name="alert", struct=Alert, direction="out", id_field="alert_id", key_field="task_id"),
     RecordType(name="directive", struct=Directive, direction="out", id_field="directive_id", time_field="issued_at"),
     RecordType(
         name="termination", struct=Termination, direction="out", id_field="termination_id", time_field="issued_at"
@@ -64,6 +72,22 @@ RECORDS = (
         id_field="termination_id",
         time_field="since",
         key_field="task_id",
+    ),
+    RecordType(
+        name="notification",
+        struct=Notification,
+        direction="out",
+        id_field="notification_id",
+        time_field="issued_at",
+        key_field="task_id",
+    ),
+    RecordType(
+        name="fitness",
+        struct=Fitness,
+        direction="out",
+        id_field="fitness_id",
+        time_field="updated_at",
+        key_field="fitness_id",
     ),
 )
 """Every record that is the value of a topic."""

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from schemas.events import Control, FixAttempt, Override, Review, SessionEvent, ToolCall
-from schemas.outputs import Alert, Directive, KnownFlapping, Termination
+from schemas.outputs import Alert, Directive, Fitness, KnownFlapping, Notification, Termination
 
 DEFAULT_PREFIX = "agent."
 
@@ -96,7 +96,7 @@ ALERTS = Topic(
     name="alerts",
     direction="out",
     record=Alert,
-    key="session_id, or task_id when the scope is task",
+    key="task_id",
     cleanup="delete",
     retention_hours=WEEK_HOURS,
     description="Loops noticed, warned about, to be terminated, or recovered.",
@@ -128,6 +128,24 @@ KNOWN_FLAPPING = Topic(
     retention_hours=None,
     description="Tasks not to retry without a person.",
 )
+NOTIFICATIONS = Topic(
+    name="notifications",
+    direction="out",
+    record=Notification,
+    key="task_id",
+    cleanup="delete",
+    retention_hours=WEEK_HOURS,
+    description="What people are told, and by which sinks.",
+)
+FITNESS = Topic(
+    name="fitness",
+    direction="out",
+    record=Fitness,
+    key="fitness_id",
+    cleanup="compact",
+    retention_hours=None,
+    description="How configurations of agents fare with types of tasks, for who selects agents.",
+)
 DEAD_LETTERS = Topic(
     name="dead-letters",
     direction="out",
@@ -149,6 +167,8 @@ TOPICS = (
     DIRECTIVES,
     TERMINATIONS,
     KNOWN_FLAPPING,
+    NOTIFICATIONS,
+    FITNESS,
     DEAD_LETTERS,
 )
 SESSION_INPUTS = tuple(topic for topic in TOPICS if topic.session_input)
