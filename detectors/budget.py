@@ -12,8 +12,9 @@ from detectors.canonical import digest
 from detectors.facts import Call, Mark
 from detectors.findings import Finding, Level
 from detectors.limits import BudgetLimits, Limits
-from detectors.state import DISMISSED, WARN, Loop, SessionState
+from detectors.state import SessionState
 from detectors.tasks.limits import TaskBudgetLimits
+from detectors.watch import DISMISSED, WARN, Loop
 
 NAME = "budget"
 ABOUT = About(

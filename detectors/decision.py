@@ -23,6 +23,7 @@ from detectors.loops import (
     alert_id,
     due,
     instant,
+    lift,
     limit_reached,
     make_room,
     new_loop,
@@ -33,7 +34,8 @@ from detectors.loops import (
     take_members,
     warn_limit,
 )
-from detectors.state import DISMISSED, MAX_LOOPS, WARN, Loop, SessionState
+from detectors.state import SessionState
+from detectors.watch import DISMISSED, WARN, Loop
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
 _BROAD = "revisits"
@@ -46,6 +48,7 @@ def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits:
 
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
+    lift(state.loops, call.mark.at_ms)
     asked = [finding for finding in findings if finding.detector not in limits.off]  # all have looked from here on
     weighed = [_weighed(state, finding, limits) for finding in asked]
     ranked = sorted(_without_told(state, weighed, call), key=lambda finding: (-RANK[finding.level], finding.weak))
@@ -72,7 +75,7 @@ def _loop(state: SessionState, finding: Finding, call: Call) -> Loop:
     if loop is not None:
         take_members(loop, finding)
         return loop
-    make_room(state.loops, MAX_LOOPS)
+    make_room(state.loops)
     loop = new_loop(finding, call.seq, call.mark.at_ms)
     state.loops.append(loop)
     return loop
@@ -182,7 +185,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
         wasted_estimated=not state.metered,
     )
     state.alerts += 1
-    note_alert(loop, alert.alert_id, call.mark.at_ms)
+    note_alert(state.told, loop, alert.alert_id, call.mark.at_ms)
     return alert
 
 

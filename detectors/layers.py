@@ -11,7 +11,19 @@ from detectors.tools import plain_name
 
 
 class InvalidLimits(ValueError):
-    """A layer of configuration names a limit that does not exist, or gives it a value it cannot have."""
+    """A layer of configuration names a limit that does not exist, or gives it a value it cannot have.
+
+    ``layer`` is the one that is to blame, ``told`` what is wrong and what to do, ``keys`` the dotted names concerned.
+    """
+
+    def __init__(self, layer: str, told: str, *keys: str) -> None:
+        super().__init__(layer, told, *keys)
+        self.layer = layer
+        self.told = told
+        self.keys = keys
+
+    def __str__(self) -> str:
+        return f"{self.layer}: {self.told}"
 
 
 _PAIRS = (
@@ -68,7 +80,7 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
     names: dict[str, str] = dict(merged.pop("layers"))
     del merged["model"]  # is no limit
     for layer, values in layers:
-        for key, value in _flat(values):
+        for key, value in flat_limits(values):
             _place(merged, layer, key, value)
             names[key] = layer
             if (table := key.rpartition(".")[0]) in _TABLES:
@@ -76,7 +88,7 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
             try:
                 msgspec.convert(merged, Limits)
             except (msgspec.ValidationError, ValueError) as error:
-                raise InvalidLimits(f"{layer}: {key}: {_told(error, key, value)}") from None
+                raise InvalidLimits(layer, f"{key}: {_told(error, key, value)}", key) from None
     limits = msgspec.structs.replace(msgspec.convert({**merged, "layers": names}, Limits), model=start.model)
     _check_pairs(limits)
     _check_score(limits)
@@ -118,9 +130,12 @@ def _check_pairs(limits: Limits) -> None:
         if getattr(group, low) > getattr(group, high):
             blamed = names.get(f"{section}.{low}") or names.get(f"{section}.{high}") or "default"
             raise InvalidLimits(
-                f"{blamed}: {section}.{low} = {getattr(group, low)} is above "
+                blamed,
+                f"{section}.{low} = {getattr(group, low)} is above "
                 f"{section}.{high} = {getattr(group, high)}; "
-                f"lower the first or raise the second"
+                f"lower the first or raise the second",
+                f"{section}.{low}",
+                f"{section}.{high}",
             )
 
 
@@ -129,8 +144,9 @@ def _check_score(limits: Limits) -> None:
     group, names = limits.spin_score, ("spin_score.notice", "spin_score.warn")
     if group.notice > group.warn > 0:
         raise InvalidLimits(
-            f"{limits.layer(names[0])}: {names[0]} = {group.notice:g} is above {names[1]} = {group.warn:g}; lower the "
-            "first or raise the second"
+            limits.layer(names[0]),
+            f"{names[0]} = {group.notice:g} is above {names[1]} = {group.warn:g}; lower the first or raise the second",
+            *names,
         )
 
 
@@ -147,24 +163,30 @@ def _check_names(limits: Limits) -> None:
         for name in keys:
             if name not in {"*", plain_name(name)}:
                 raise InvalidLimits(
-                    f"{limits.layer(table)}: {table}: {name!r} never matches, since names are compared in their plain "
-                    f"form; write {plain_name(name)!r}"
+                    limits.layer(table),
+                    f"{table}: {name!r} never matches, since names are compared in their plain form; write "
+                    f"{plain_name(name)!r}",
+                    f"{table}.{name}",
+                    table,
                 )
     for name, (warn, terminate) in limits.category.tools.items():
         if warn > terminate:
             raise InvalidLimits(
-                f"{limits.layer('category.tools')}: category.tools.{name}: warn at {warn} is above terminate at "
-                f"{terminate}; lower the first or raise the second"
+                limits.layer("category.tools"),
+                f"category.tools.{name}: warn at {warn} is above terminate at {terminate}; lower the first or raise "
+                "the second",
+                f"category.tools.{name}",
+                "category.tools",
             )
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Dotted names and values of a nested mapping; lists and tables stay whole."""
+def flat_limits(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return dotted names and values of a nested mapping; lists and tables, such as names of tools, stay whole."""
     flat: list[tuple[str, Any]] = []
     for key, value in values.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping) and name not in _TABLES:
-            flat.extend(_flat(value, f"{name}."))
+            flat.extend(flat_limits(value, f"{name}."))
         else:
             flat.append((name, value))
     return flat
@@ -180,11 +202,11 @@ def _place(merged: Any, layer: str, key: str, value: Any) -> None:
         target[last] = value
         return
     if not isinstance(target, dict) or last not in target or isinstance(target[last], dict) != isinstance(value, dict):
-        known = [name for name, _ in _flat(merged)]
+        known = [name for name, _ in flat_limits(merged)]
         near = get_close_matches(key, known, cutoff=0.5) or [
             name for name in known if path and name.startswith(f"{path[0]}.")
         ]
-        raise InvalidLimits(f"{layer}: there is no limit {key!r}; nearest are {', '.join(near or sorted(merged))}")
+        raise InvalidLimits(layer, f"there is no limit {key!r}; nearest are {', '.join(near or sorted(merged))}", key)
     target[last] = {**target[last], **value} if isinstance(value, dict) else value
 
 

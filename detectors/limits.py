@@ -259,6 +259,7 @@ class DecisionLimits(_Section, frozen=True, kw_only=True):
     rearm_after: Positive = 20  # calls without the loop until it counts as broken
     repeat_factor: Annotated[float, Meta(gt=1, le=1_000)] = 2.0  # the next warn of one loop at this multiple
     user_message_clears: bool = True
+    false_alarm_days: Annotated[float, Meta(gt=0, le=3_650)] = 7.0  # as long as alerts are kept
     pause_s: Annotated[float, Meta(ge=1)] = 14_400.0  # between two calls; a longer one begins a new stretch
     late_after_s: Annotated[float, Meta(ge=0)] = 3_600.0  # older than what was applied by more than this: late
     late_in_row: Positive = 20  # so many late ones in a row: the producer's clock was wrong before, not now

@@ -4,20 +4,33 @@ A loop is alerted once per level, warned again at a multiple of the count, and t
 where the evidence is weak only with a second kind of it. Sessions and tasks follow the same rules.
 """
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from hashlib import blake2b
 
 from detectors.canonical import digest
+from detectors.facts import Mark
 from detectors.findings import Finding
 from detectors.limits import Limits
-from detectors.state import DISMISSED, MAX_LOOP_ALERTS, NOTICE, TERMINATED, WARN, Loop
+from detectors.state import PRINT_BYTES, holds_print, print_of
+from detectors.watch import (
+    DISMISSED,
+    MAX_LOOP_ALERTS,
+    MAX_LOOPS,
+    MAX_QUIET,
+    MAX_TOLD,
+    NOTICE,
+    TERMINATED,
+    WARN,
+    Loop,
+    Told,
+)
 from schemas.outputs import Level, LimitReached
 
 TOKENS_PER_CALL = 1_000
 """Estimate of what a needless call costs where no usage was sent (analysis-loop guide)."""
 
 MAX_MEMBERS = 10
+DAY_MS = 86_400_000
 RANK: dict[str, int] = {"notice": 1, "warn": 2, "terminate": 3}
 
 
@@ -84,29 +97,79 @@ def note_level(loop: Loop, finding: Finding, level: Level, limits: Limits) -> No
         loop.next_warn = finding.count * limits.decision.repeat_factor
 
 
-def note_alert(loop: Loop, alert_id: str, at_ms: int) -> None:
-    """Note which alert was given of a loop."""
+def note_alert(told: list[Told], loop: Loop, alert_id: str, at_ms: int) -> None:
+    """Note which alert was given of a loop; of too many loops the one that was alerted longest ago is forgotten."""
     loop.alerted_ms = at_ms
-    loop.alerts = [*loop.alerts[1 - MAX_LOOP_ALERTS :], alert_digest(alert_id)]
+    known = next((each for each in told if each.fingerprint == loop.fingerprint), None)
+    if known is None:
+        known = Told(loop.fingerprint, loop.detector)
+    else:
+        told.remove(known)
+    known.alerts = (known.alerts + _print(alert_id))[-MAX_LOOP_ALERTS * PRINT_BYTES :]
+    told[:] = [*told[1 - MAX_TOLD :], known]
 
 
-def dismiss(loops: Iterable[Loop], answered: str) -> None:
-    """A person marked this alert as wrong: its loop is not alerted again."""
-    wanted = alert_digest(answered)
-    for loop in loops:
-        if wanted in loop.alerts:
-            loop.level = DISMISSED
+def dismiss(loops: list[Loop], told: list[Told], answered: str, until_ms: int) -> None:
+    """A person marked this alert as wrong: its loop is not alerted again until then, though it be gone and come again.
+
+    Of several such words on one loop the one that holds longest counts, whichever is read first. Of too many loops the
+    one whose time is up first is forgotten.
+    """
+    wanted = _print(answered)
+    found = next((each for each in told if holds_print(each.alerts, wanted)), None)
+    if found is None:
+        return
+    loop = next((loop for loop in loops if loop.fingerprint == found.fingerprint), None)
+    if loop is None:
+        loop = _gone(found)
+        make_room(loops)
+        loops.append(loop)
+    loop.level, loop.quiet_ms = DISMISSED, max(loop.quiet_ms, until_ms)
+    others = [each for each in loops if each.level == DISMISSED and each is not loop]
+    if len(others) >= MAX_QUIET:
+        loops.remove(min(others, key=lambda each: each.quiet_ms))
 
 
-def make_room(loops: list[Loop], most: int) -> None:
+def _gone(told: Told) -> Loop:
+    """Return a loop of which only the name is known any more: it is the same as what has its fingerprint."""
+    return Loop(
+        fingerprint=told.fingerprint,
+        detector=told.detector,
+        limit="",
+        members=[],
+        level=0,
+        count=0.0,
+        next_warn=0.0,
+        last_seq=0,
+        alerted_ms=0,
+        since_ms=0,
+        mark=Mark(),
+    )
+
+
+def quiet_until(at_ms: int, until_ms: int | None, limits: Limits) -> int:
+    """Return until when a false alarm of this time holds: as long as it says, else as long as is the rule."""
+    return at_ms + round(limits.decision.false_alarm_days * DAY_MS) if until_ms is None else until_ms
+
+
+def lift(loops: list[Loop], at_ms: int) -> None:
+    """Forget the loops that a person marked as wrong until a time that has come: they may be alerted anew."""
+    loops[:] = [loop for loop in loops if loop.level != DISMISSED or at_ms < loop.quiet_ms]
+
+
+def dismissed(loops: list[Loop]) -> dict[int, str]:
+    """Return the detectors of the loops that a person marked as wrong, by fingerprint."""
+    return {loop.fingerprint: loop.detector for loop in loops if loop.level == DISMISSED}
+
+
+def make_room(loops: list[Loop]) -> None:
     """Let go of the loop that matters least, where there are so many that no other has room."""
-    if len(loops) >= most:
+    if len(loops) >= MAX_LOOPS:
         loops.remove(min(loops, key=lambda loop: (loop.level, loop.last_seq)))
 
 
-def alert_digest(alert_id: str) -> int:
-    """Return what a loop remembers of an alert."""
-    return digest("alert", alert_id)
+def _print(alert_id: str) -> bytes:
+    return print_of(digest("alert", alert_id))
 
 
 def kind_of_limit(finding: Finding) -> str:
@@ -143,3 +206,8 @@ def alert_id(*parts: str) -> str:
 def instant(at_ms: int) -> datetime:
     """Return a point in time given in milliseconds since 1970."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC)
+
+
+def milliseconds(at: datetime) -> int:
+    """Return a point in time as milliseconds since 1970."""
+    return int(at.timestamp() * 1_000)

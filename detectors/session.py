@@ -7,7 +7,6 @@ the clock or remember anything elsewhere.
 import re
 from collections import deque
 from collections.abc import Iterable
-from datetime import datetime
 from itertools import chain
 from typing import NamedTuple, TypeVar, get_args
 
@@ -37,7 +36,7 @@ from detectors.excerpt import cut
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.limits import MAX_WINDOW_CALLS, Limits
-from detectors.loops import dismiss
+from detectors.loops import dismiss, milliseconds, quiet_until
 from detectors.state import (
     MAX_CLEARS,
     MAX_SEEN,
@@ -77,8 +76,8 @@ DETECTORS = (
 )
 """All detectors of a session, in the order in which they look."""
 
-_MAX_TASK_PATHS = 6
-_NAME_BYTES = 96
+MAX_TASK_PATHS = 6  # of a task's paths; what rules of a policy go by, too
+NAME_BYTES = 96  # of the names that say who acts, for which task
 _ID_BYTES = 64  # of the event ids of earlier calls; longer ones are left out of the evidence
 
 _Who = TypeVar("_Who", Agent, Task)
@@ -112,7 +111,7 @@ def step(state: SessionState, event: SessionInput, limits: Limits) -> Step:
     the id of an earlier one) is counted as a duplicate, one much older than what was applied as late; neither changes
     anything else. `SessionState()` is the state of a session not seen before.
     """
-    at_ms = _ms(event.occurred_at)
+    at_ms = milliseconds(event.occurred_at)
     if _is_repeat(state, event, at_ms):
         state.duplicates += 1
         return Step([])
@@ -198,8 +197,11 @@ def _session_event(state: SessionState, event: SessionEvent, at_ms: int, limits:
 
 
 def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) -> None:
-    """A person's or orchestrator's word: going on or starting over settles all loops so far, the rest is noted."""
-    if event.action in {"resume", "reset"}:
+    """A person's or orchestrator's word: going on or starting over settles all loops so far, the rest is noted.
+
+    Whether a session is to be stopped, and what became of that, is not detection's matter.
+    """
+    if event.action in {"resume", "reset", "clear"}:
         _clear(state, at_ms, limits, Clear.LOOPS)
     elif event.action == "mode":
         state.mode, state.mode_until_ms = event.mode or "", _expiry(event)
@@ -208,15 +210,11 @@ def _control(state: SessionState, event: Control, at_ms: int, limits: Limits) ->
     elif event.action == "ended":
         state.ended = True
     elif event.action == "false_alarm" and event.answers:
-        dismiss(state.loops, event.answers)
+        dismiss(state.loops, state.told, event.answers, quiet_until(at_ms, _expiry(event), limits))
 
 
 def _expiry(event: Control) -> int | None:
-    return None if event.expires_at is None else _ms(event.expires_at)
-
-
-def _ms(instant: datetime) -> int:
-    return int(instant.timestamp() * 1_000)
+    return None if event.expires_at is None else milliseconds(event.expires_at)
 
 
 def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> None:
@@ -326,7 +324,7 @@ def _note_who(state: SessionState, event: SessionInput) -> None:
     if event.agent is not None and event.agent != state.agent:
         state.agent = _fitting(event.agent)
     if event.task is not None and event.task != state.task:
-        paths = tuple(cut(path, _NAME_BYTES) for path in event.task.paths[:_MAX_TASK_PATHS])
+        paths = tuple(cut(path, NAME_BYTES) for path in event.task.paths[:MAX_TASK_PATHS])
         task_id = event.task.id or (state.task.id if state.task else None)
         state.task = msgspec.structs.replace(_fitting(event.task), id=task_id, paths=paths)
 
@@ -334,7 +332,7 @@ def _note_who(state: SessionState, event: SessionInput) -> None:
 def _fitting(who: _Who) -> _Who:
     """Return an agent or task whose names are cut to what the state has room for."""
     names = msgspec.structs.asdict(who).items()
-    return msgspec.structs.replace(who, **{key: cut(name, _NAME_BYTES) for key, name in names if isinstance(name, str)})
+    return msgspec.structs.replace(who, **{key: cut(name, NAME_BYTES) for key, name in names if isinstance(name, str)})
 
 
 def _spend(state: SessionState, usage: Usage | None) -> None:

@@ -14,7 +14,8 @@ from detectors.features import MIN_CALLS, WINDOW_CALLS, measure, note, window_of
 from detectors.findings import Finding, Level
 from detectors.identical import waits_after
 from detectors.limits import Limits
-from detectors.state import WARN, SessionState, SpinMemory
+from detectors.state import SessionState, SpinMemory
+from detectors.watch import WARN
 
 NAME = "spin_score"
 ABOUT = About(
@@ -69,9 +70,12 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
 
 
 def _loop_of(state: SessionState, call: Call) -> int:
-    """Return the fingerprint of the loop under watch, or of a new one, named by its first call: one at a time."""
-    known = (loop.fingerprint for loop in state.loops if loop.detector == NAME)
-    return next(known, digest(NAME, call.action))
+    """Return the fingerprint of the loop under watch, or of a new one, named by its first call: one at a time.
+
+    When a person marked an earlier one as wrong, the score is wrong here, and what it sees is that one.
+    """
+    known = max((loop for loop in state.loops if loop.detector == NAME), key=lambda loop: loop.level, default=None)
+    return digest(NAME, call.action) if known is None else known.fingerprint
 
 
 def rule_warned(state: SessionState, call: Call, calls: int) -> bool:

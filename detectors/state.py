@@ -11,25 +11,19 @@ import msgspec
 
 from detectors.facts import Call, Mark
 from detectors.tasks.facts import Change, Spent
+from detectors.watch import DISMISSED, TERMINATED, Loop, Told
 from schemas.common import Agent, Task
 
-STATE_VERSION: Final = 4
+STATE_VERSION: Final = 5
 """Version of the encoded form; a state of another version is refused, never guessed at.
 
 Raised as well when masks or canonical forms change, since digests made before and after do not compare.
 """
 
-NOTICE: Final = 1
-WARN: Final = 2
-TERMINATED: Final = 3
-DISMISSED: Final = 4
-
 MAX_PERIOD_CALLS = 8  # of a block of calls that repeats
 MAX_SEEN = 64  # event ids remembered to recognise what comes twice; likewise call ids:
 MAX_SEEN_CALLS = 32
 MAX_CLEARS = 8  # clearing events whose time no call has reached yet
-MAX_LOOPS = 12  # loops under watch at once
-MAX_LOOP_ALERTS = 8  # alerts of one loop that a person can still mark as false
 MAX_AREAS = 8  # programs whose failures are counted apart
 MAX_KINDS = 8  # kinds of failure, and calls, remembered per area
 MAX_FAILING_CALLS = 8  # failing calls remembered for the same-call limit
@@ -228,28 +222,6 @@ class Tries(msgspec.Struct, array_like=True):
         self.paths.clear()
 
 
-class Loop(msgspec.Struct, array_like=True):
-    """One loop under watch: what it is, the highest level alerted, and when it was last seen.
-
-    ``level``: 0 seen only, 1 notice, 2 warn, 3 terminate, 4 dismissed by a person. ``limit`` is the kind of limit that
-    ``count`` and ``next_warn`` speak of, ``alerted_ms`` the time of the call last alerted.
-    """
-
-    fingerprint: int
-    detector: str
-    limit: str
-    members: list[int]
-    level: int
-    count: float
-    next_warn: float
-    last_seq: int
-    alerted_ms: int
-    since_ms: int
-    mark: Mark
-    weak: bool = False
-    alerts: list[int] = msgspec.field(default_factory=list)
-
-
 class SessionState(msgspec.Struct, array_like=True):
     """All that detection remembers of one session. New parts are added at the end, with a new version.
 
@@ -304,12 +276,13 @@ class SessionState(msgspec.Struct, array_like=True):
     spin: SpinMemory = msgspec.field(default_factory=SpinMemory)
     began_ms: int = 0
     tries: Tries = msgspec.field(default_factory=Tries)
+    told: list[Told] = msgspec.field(default_factory=list)
 
     def settle(self, at_ms: int, depth: Clear) -> None:
         """Drop what was counted so far, as deep as is said, and loops that were last alerted before this time.
 
         With the counts go the loops that were terminated, since who goes on after that is warned anew; the others only
-        when they are to go as well.
+        when they are to go as well. What a person said of a loop stays said.
         """
         if depth == Clear.READS:
             self.forget_reads()
@@ -317,7 +290,9 @@ class SessionState(msgspec.Struct, array_like=True):
         self.forget_runs()
         loops = depth == Clear.LOOPS
         self.loops = [
-            loop for loop in self.loops if loop.alerted_ms >= at_ms or not (loops or loop.level == TERMINATED)
+            loop
+            for loop in self.loops
+            if loop.alerted_ms >= at_ms or loop.level == DISMISSED or not (loops or loop.level == TERMINATED)
         ]
 
     @property

@@ -1,4 +1,4 @@
-"""What the worker and the escalation consumer measure, as Prometheus metrics on a registry of their own.
+"""What processes measure, as Prometheus metrics on a registry of their own: what is common, and the worker's.
 
 Names are `traction_…`, units base units, and every label's values come from a closed or capped set: a session, agent,
 tool or error text never becomes a label. Nothing in here decides or logs anything.
@@ -23,8 +23,9 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.metrics import MetricWrapperBase
 
 from detectors.limits import DetectorName
+from schemas.events import ControlAction
 from schemas.invalid import Reason
-from schemas.outputs import Action, Level
+from schemas.outputs import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -185,6 +186,20 @@ class WorkerMetrics(ConsumerMetrics):
             "traction_alerts_total", "Alerts written, by level and detector.", ["level", "detector"], registry=registry
         )
         self.alerts = Bounded(create(alerts, get_args(Level), get_args(DetectorName)))
+        false_alarms = Counter(
+            "traction_false_alarms_total",
+            "Loops that people marked as no loops, by the detector that found them.",
+            ["detector"],
+            registry=registry,
+        )
+        self.false_alarms = Bounded(create(false_alarms, get_args(DetectorName)))
+        self.control = Counter(
+            "traction_control_total",
+            "What people and orchestrators decided for a session, by action.",
+            ["action"],
+            registry=registry,
+        )
+        create(self.control, get_args(ControlAction))
         dead_letters = Counter(
             "traction_dead_letters_total", "Events that could not be read, by reason.", ["reason"], registry=registry
         )
@@ -242,38 +257,5 @@ class WorkerMetrics(ConsumerMetrics):
         self.source_resets = Counter(
             "traction_source_resets_total",
             "Input partitions found to have been deleted and made anew: offsets begin again.",
-            registry=registry,
-        )
-
-
-class EscalationMetrics(ConsumerMetrics):
-    """What the escalation consumer measures.
-
-    Args:
-        registry: where the metrics are registered.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        super().__init__(registry)
-        self.alerts = Counter(
-            "traction_alerts_read_total", "Alerts read, by level, duplicates included.", ["level"], registry=registry
-        )
-        create(self.alerts, get_args(Level))
-        self.directives = Counter(
-            "traction_directives_total", "Directives written, by action.", ["action"], registry=registry
-        )
-        create(self.directives, get_args(Action))
-        self.terminations = Counter("traction_terminations_total", "Terminations written.", registry=registry)
-        self.duplicates = Counter(
-            "traction_duplicate_alerts_total", "Alerts dropped because their id was seen before.", registry=registry
-        )
-        self.dead_letters = Counter(
-            "traction_dead_letters_total", "Alerts that could not be read, by reason.", ["reason"], registry=registry
-        )
-        create(self.dead_letters, get_args(Reason))
-        self.response_seconds = Histogram(
-            "traction_alert_to_response_seconds",
-            "Time from an alert's record to the commit of what was made of it.",
-            buckets=SECONDS_TO_ALERT,
             registry=registry,
         )

@@ -12,6 +12,7 @@ from detectors.canonical import digest
 from detectors.excerpt import excerpt
 from detectors.failure import Failure, failure_of
 from detectors.limits import Limits
+from detectors.loops import milliseconds
 from detectors.masks import mask_result
 from detectors.tasks.diffs import change_of_texts, read_diff
 from detectors.tasks.edits import plain_path
@@ -55,7 +56,7 @@ def read_attempt(event: FixAttempt, limits: Limits) -> Attempt:
         attempt_id=cut_id(event.attempt_id),
         session=session_digest(event.session_id),
         event_id=cut_id(event.event_id),
-        at_ms=int(event.occurred_at.timestamp() * 1_000),
+        at_ms=milliseconds(event.occurred_at),
         outcome=event.outcome,
         approach=excerpt(event.approach or "", limits.decision.excerpt_chars),
         words=prints(said),
@@ -139,7 +140,7 @@ def read_review(event: Review, limits: Limits) -> Round:
     shown = list(marked.items())[:MAX_NAMES]
     return Round(
         event_id=cut_id(event.event_id),
-        at_ms=int(event.occurred_at.timestamp() * 1_000),
+        at_ms=milliseconds(event.occurred_at),
         pull_request=digest("pull request", event.pull_request),
         name=excerpt(event.pull_request, min(_NAME_CHARS, limits.decision.excerpt_chars)),
         by_person=event.author == "person",

@@ -19,6 +19,7 @@ from detectors.loops import (
     alert_id,
     due,
     instant,
+    lift,
     limit_reached,
     make_room,
     new_loop,
@@ -28,11 +29,11 @@ from detectors.loops import (
     reasoning,
     take_members,
 )
-from detectors.state import DISMISSED, TERMINATED, WARN, Loop
 from detectors.tasks import too_many_attempts
 from detectors.tasks.facts import TaskEvent
 from detectors.tasks.findings import TaskFinding
-from detectors.tasks.state import MAX_ATTEMPTS, MAX_TASK_LOOPS, TaskState
+from detectors.tasks.state import MAX_ATTEMPTS, TaskState
+from detectors.watch import DISMISSED, TERMINATED, WARN, Loop
 from schemas.outputs import Alert, Evidence, Level, LimitReached
 
 _MAX_EVENTS = 12
@@ -40,6 +41,7 @@ _MAX_EVENTS = 12
 
 def decide(state: TaskState, event: TaskEvent, findings: Iterable[TaskFinding], limits: Limits) -> list[Alert]:
     """Return the alerts that an event brings about, recoveries first."""
+    lift(state.loops, event.at_ms)
     asked = [finding for finding in findings if finding.detector not in limits.off]
     ranked = sorted(asked, key=lambda finding: -RANK[finding.level])  # of equal ones the most telling is first
     named = [(finding, _loop(state, finding, event)) for finding in ranked]
@@ -84,7 +86,7 @@ def _loop(state: TaskState, finding: TaskFinding, event: TaskEvent) -> Loop:
     if loop is not None:
         take_members(loop, finding)
         return loop
-    make_room(state.loops, MAX_TASK_LOOPS)
+    make_room(state.loops)
     loop = new_loop(finding, state.steps, event.at_ms)
     state.loops.append(loop)
     return loop
@@ -135,7 +137,7 @@ def _alert(
         wasted_estimated=not spent.metered,
     )
     state.alerts += 1
-    note_alert(loop, alert.alert_id, event.at_ms)
+    note_alert(state.told, loop, alert.alert_id, event.at_ms)
     return alert
 
 

@@ -12,7 +12,7 @@ from schemas.common import Agent, Task
 
 Outcome = Literal["failed", "success", "partial", "skipped"]
 Verdict = Literal["approved", "changes_requested", "commented", "merged", "closed"]
-Word = Literal["resume", "reset", "false_alarm", "user_message"]
+Word = Literal["resume", "reset", "clear", "false_alarm", "user_message", "obeyed", "refused", "ended", "terminate"]
 
 _MOST = 2**62  # of a sum: beyond it the compact form of the state has no integer
 
@@ -170,8 +170,10 @@ class TaskEvent(msgspec.Struct, array_like=True):
     """What one event of a session means to its task.
 
     ``at_ms`` is the event's time in milliseconds since 1970. ``spent`` is what the session consumed since the last one.
-    One of ``attempt``, ``review`` and ``word`` (what a person or orchestrator said, of the alert ``answers``; a user's
-    message sets back what was read from the session's tool calls) may be there; else it only tells what was spent.
+    One of ``attempt``, ``review`` and ``word`` may be there; else it only tells what was spent. A word is what a person
+    or orchestrator said in answer to the alert, directive or termination ``answers``, with ``actor`` and ``reason`` as
+    they came, and holds until ``until_ms`` where that was said; a user's message sets back what was read from the
+    session's tool calls.
     """
 
     event_id: str
@@ -185,3 +187,6 @@ class TaskEvent(msgspec.Struct, array_like=True):
     review: Round | None = None
     word: Word | None = None
     answers: str = ""
+    until_ms: int | None = None
+    actor: str = ""
+    reason: str = ""

@@ -10,8 +10,7 @@ from math import inf
 import msgspec
 
 from detectors.limits import Limits
-from detectors.loops import dismiss
-from detectors.state import DISMISSED, Loop
+from detectors.loops import dismiss, quiet_until
 from detectors.tasks import (
     approach_churn,
     circular_fix,
@@ -32,6 +31,7 @@ from detectors.tasks.history import failed, got_further
 from detectors.tasks.reversal import settled
 from detectors.tasks.state import MAX_ATTEMPTS, MAX_FINDINGS, MAX_PULLS, Pull, TaskState
 from detectors.tasks.words import each
+from detectors.watch import DISMISSED, Loop
 from schemas.outputs import Alert
 
 OF_ATTEMPTS = (
@@ -65,6 +65,8 @@ def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Ale
     and need not be remembered. A task of which nothing is heard any more is for its keeper to forget: the events' own
     times say nothing of when that is.
     """
+    if state.empty and _is_for_others(event):
+        return []
     _note(state, event)
     alerts = _judge(state, event, limits)
     if state.empty:
@@ -74,7 +76,7 @@ def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Ale
 
 def _judge(state: TaskState, event: TaskEvent, limits: Limits) -> list[Alert]:
     if event.word is not None:
-        _obey(state, event)
+        _obey(state, event, limits)
         return []
     alerts = decide(state, event, _look(state, event, limits), limits)
     attempt, review = event.attempt, event.review
@@ -97,6 +99,15 @@ def _look(state: TaskState, event: TaskEvent, limits: Limits) -> Iterator[TaskFi
         yield from task_budget.observe(state, event.event_id, limits)
 
 
+def _is_for_others(event: TaskEvent) -> bool:
+    """Tell whether an event brings nothing to watch to a task of which nothing is known.
+
+    So do words and costs where the task is the session's own, which keeps an account itself. That of a named task is
+    kept here; and what was tried in other sessions may be read after the word that settled it.
+    """
+    return event.attempt is None and event.review is None and event.task_id == event.session_id
+
+
 def _note(state: TaskState, event: TaskEvent) -> None:
     """Keep who acts for which task, and what was spent."""
     state.task_id = event.task_id
@@ -107,17 +118,25 @@ def _note(state: TaskState, event: TaskEvent) -> None:
     state.spent = state.spent.plus(event.spent)
 
 
-def _obey(state: TaskState, event: TaskEvent) -> None:
+def _obey(state: TaskState, event: TaskEvent, limits: Limits) -> None:
     """A person's or orchestrator's word: what was tried before it is settled, or an alert was wrong.
 
-    It comes on another topic than the attempts, and may be read before or after them.
+    It comes on another topic than the attempts, and may be read before or after them. Whether a session is to be
+    stopped, and what became of that, is not detection's matter.
     """
     if event.word == "false_alarm":
-        dismiss(state.loops, event.answers)
-        return
-    if event.word == "user_message":
+        dismiss(state.loops, state.told, event.answers, quiet_until(event.at_ms, event.until_ms, limits))
+    elif event.word == "user_message":
         _drop_derived(state, session_digest(event.session_id), event.at_ms)
-        return
+    elif event.word in {"resume", "reset", "clear"}:
+        _settle(state, event)
+
+
+def _settle(state: TaskState, event: TaskEvent) -> None:
+    """Forget what was tried before a person's word, and unless it only says to go on, what was spent.
+
+    A task that may be tried again with its budget still spent would be ended at the first attempt.
+    """
     kept = [seen for seen in state.attempts if seen.at_ms >= event.at_ms]
     state.forget_attempts()
     state.attempts, state.tried = kept, len(kept)
@@ -126,7 +145,7 @@ def _obey(state: TaskState, event: TaskEvent) -> None:
     state.pulls = [pull for pull in state.pulls if pull.since_ms >= event.at_ms]
     state.loops = [loop for loop in state.loops if loop.level == DISMISSED or loop.alerted_ms >= event.at_ms]
     state.settled_ms, state.outdated = max(state.settled_ms, event.at_ms), 0
-    if event.word == "reset":
+    if event.word != "resume":
         state.spent = Spent()
 
 
@@ -185,7 +204,9 @@ def _drop_derived(state: TaskState, session: int, before_ms: float = inf) -> Non
     state.attempts = kept
     state.failed_derived = _failed_derived(kept)
     if not kept:
-        state.loops = [loop for loop in state.loops if loop.detector not in _NAMES_OF_ATTEMPTS]
+        state.loops = [
+            loop for loop in state.loops if loop.level == DISMISSED or loop.detector not in _NAMES_OF_ATTEMPTS
+        ]
 
 
 def _failed_derived(attempts: list[Attempt]) -> int:
@@ -195,7 +216,8 @@ def _failed_derived(attempts: list[Attempt]) -> int:
 def _succeeded(state: TaskState, event: TaskEvent, attempt: Attempt, limits: Limits) -> list[Alert]:
     """Clear what a success settles: for one that was read from tool calls, what that check had found.
 
-    What was spent stays as long as the change is under review.
+    What was spent stays as long as the change is under review. With a success that was sent, what a person said of a
+    loop is over too; a check that passes only ends a stretch of work.
     """
     if attempt.derived:
         state.attempts = [seen for seen in state.attempts if not seen.derived or seen.check != attempt.check]
@@ -210,7 +232,8 @@ def _succeeded(state: TaskState, event: TaskEvent, attempt: Attempt, limits: Lim
         if not state.pulls:
             state.spent, state.first_ms, state.settled_ms = Spent(), 0, 0
     alerts = let_go(state, event, lambda loop: _is_over(state, loop), "the task succeeded", limits)
-    state.loops = [loop for loop in state.loops if not _is_over(state, loop)]  # what a person said of one is over too
+    if not attempt.derived:
+        state.loops = [loop for loop in state.loops if not _is_over(state, loop)]
     return alerts
 
 

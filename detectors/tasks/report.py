@@ -1,12 +1,15 @@
 """What a session tells its task: attempts, reviews, what people say, and now and then what was spent."""
 
+from typing import get_args
+
 from detectors.limits import Limits
+from detectors.loops import milliseconds
 from detectors.state import SessionState
 from detectors.tasks.attempt import cut_id, read_attempt, read_review
-from detectors.tasks.facts import Attempt, TaskEvent, Word
+from detectors.tasks.facts import Attempt, Spent, TaskEvent, Word
 from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput
 
-_WORDS: dict[str, Word] = {"resume": "resume", "reset": "reset", "false_alarm": "false_alarm"}
+_WORDS: dict[str, Word] = {word: word for word in get_args(Word)}
 
 
 def report(
@@ -14,36 +17,43 @@ def report(
 ) -> TaskEvent | None:
     """Return what an event means to the session's task, with what was spent since the last time; None for nothing.
 
-    ``derived`` is the attempt that a tool call completes. What is only spent is told every so many calls and turns, and
-    at the session's end, by sessions that name their task: one without has an account of its own. What people say is
-    told once there was something to speak of.
+    ``derived`` is the attempt that a tool call completes. What is only spent is told every so many calls and turns by
+    sessions that name their task; one without has an account of its own, and tells what it cost at its end. What people
+    and orchestrators say is always told, since somebody may wait for the answer; where there was nothing else to tell,
+    without what was spent, of which the task would have to keep an account.
     """
     tries, named = state.tries, state.task is not None and state.task.id is not None
     attempt = read_attempt(event, limits) if isinstance(event, FixAttempt) else derived
     review = read_review(event, limits) if isinstance(event, Review) else None
     word = None
     if attempt is None and review is None:
-        word = _word(state, event, limits) if tries.told or named else None
-        if word is None and not (named and _is_due(state, event, limits)):
+        word = _word(state, event, limits)
+        if word is None and not _is_due(state, event, limits, named=named):
             return None
     else:
         tries.told = True
     if attempt is not None and not attempt.derived:
         tries.sends = True
         tries.forget_edits()
-    spent, tries.reported = state.spent.minus(tries.reported), state.spent
+    spent = Spent()
+    if named or tries.told or word in {None, "ended"}:
+        spent, tries.reported = state.spent.minus(tries.reported), state.spent
+    said = event if isinstance(event, Control) else None
     return TaskEvent(
         event_id=cut_id(event.event_id),
         session_id=event.session_id,
         task_id=(state.task.id if state.task else None) or state.session_id,
-        at_ms=int(event.occurred_at.timestamp() * 1_000),
+        at_ms=milliseconds(event.occurred_at),
         agent=state.agent,
         task=state.task,
         spent=spent,
         attempt=attempt,
         review=review,
         word=word,
-        answers=(event.answers or "") if isinstance(event, Control) else "",
+        answers=(said.answers if said else None) or "",
+        until_ms=milliseconds(said.expires_at) if said and said.expires_at else None,
+        actor=(said.actor if said else None) or "",
+        reason=(said.reason if said else None) or "",
     )
 
 
@@ -56,8 +66,9 @@ def _word(state: SessionState, event: SessionInput, limits: Limits) -> Word | No
     return "user_message" if state.tries.told and limits.decision.user_message_clears else None
 
 
-def _is_due(state: SessionState, event: SessionInput, limits: Limits) -> bool:
+def _is_due(state: SessionState, event: SessionInput, limits: Limits, *, named: bool) -> bool:
     unsaid = state.spent.minus(state.tries.reported)
     if isinstance(event, SessionEvent) and event.kind == "ended":
-        return unsaid.calls + unsaid.turns + unsaid.wall_ms > 0
-    return unsaid.calls + unsaid.turns >= limits.task_budget.every
+        used = unsaid.calls + unsaid.turns + unsaid.wall_ms if named or state.tries.told else 0
+        return used + unsaid.tokens + unsaid.cost > 0
+    return named and unsaid.calls + unsaid.turns >= limits.task_budget.every

@@ -6,17 +6,17 @@ import msgspec
 
 from detectors.canonical import digest
 from detectors.excerpt import named
-from detectors.state import Loop, UnsupportedState
+from detectors.state import UnsupportedState
 from detectors.tasks.facts import Attempt, Spent, TaskEvent
+from detectors.watch import Loop, Told
 from schemas.common import Agent, Task
 
-TASK_VERSION: Final = 1
+TASK_VERSION: Final = 2
 """Version of the encoded forms of a task's state and of its events; others are refused, never guessed at."""
 
 MAX_ATTEMPTS: Final = 12  # latest attempts that are remembered
 MAX_PULLS: Final = 4  # pull requests under review at once
 MAX_FINDINGS: Final = 64  # remarks remembered of one pull request
-MAX_TASK_LOOPS: Final = 8
 
 
 class Pull(msgspec.Struct, array_like=True):
@@ -88,6 +88,7 @@ class TaskState(msgspec.Struct, array_like=True):
     settled_ms: int = 0
     outdated: int = 0
     numbered: int = 0
+    told: list[Told] = msgspec.field(default_factory=list)
 
     @property
     def empty(self) -> bool:

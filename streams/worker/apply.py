@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from aiokafka.structs import ConsumerRecord
 
     from schemas.topics import Topic
+    from streams.forwarded import Origin
     from streams.metrics import WorkerMetrics
     from streams.worker.judge import Detection, Judge, Judged
     from streams.worker.live import Live
-    from streams.worker.outgoing import Origin, Outgoing
+    from streams.worker.outgoing import Outgoing
     from streams.worker.overrides import Overrides
     from streams.worker.partition import Partition
     from streams.worker.settings import WorkerSettings
@@ -124,6 +125,10 @@ class Applier:
             self._metrics.task_events.labels(kind_of(judged.task_event)).inc()
         if judged.score is not None:
             self._metrics.spin_score.observe(judged.score)
+        if judged.action is not None:
+            self._metrics.control.labels(judged.action).inc()
+        for detector in judged.silenced:
+            self._metrics.false_alarms.labels(detector).inc()
 
     def refuse(self, partition: Partition, record: ConsumerRecord, problem: InvalidEvent) -> None:
         """Have a record written to the dead letters: key, value and headers as they came, and why."""

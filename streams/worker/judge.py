@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import detectors
+from detectors.loops import dismissed
 from schemas.decode import check_key, decode
-from streams.worker.outgoing import Origin, origin, read_forwarded
+from schemas.events import Control
+from streams.forwarded import Origin, origin, read_forwarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from aiokafka.structs import ConsumerRecord
 
     from detectors import Limits, SessionState, Step, TaskEvent, TaskState
-    from schemas.events import SessionInput
+    from schemas.events import ControlAction, SessionInput
     from schemas.outputs import Alert
     from schemas.topics import Topic
     from streams.worker.overrides import Overrides
@@ -50,6 +52,7 @@ class Judged(NamedTuple):
     """What came of an event.
 
     ``result`` is one of the metrics' EVENT_RESULTS, ``score`` the spin score of a call that has one of its own.
+    ``action`` is what a person or orchestrator decided, ``silenced`` the detectors of loops that they marked as wrong.
     """
 
     alerts: list[Alert]
@@ -57,6 +60,8 @@ class Judged(NamedTuple):
     result: str = "applied"
     task_event: TaskEvent | None = None
     score: float | None = None
+    action: ControlAction | None = None
+    silenced: tuple[str, ...] = ()
 
 
 class Judge(Protocol, Generic[S_contra, E]):
@@ -102,9 +107,19 @@ class SessionJudge:
             at=event.occurred_at,
         )
         duplicates, late, calls = state.duplicates, state.late, state.calls
+        action = event.action if isinstance(event, Control) else None
+        before = dismissed(state.loops) if action == "false_alarm" else {}
         alerts, task_event = self._step(state, event, limits)
         result = "late" if state.late != late else "duplicate" if state.duplicates != duplicates else "applied"
-        return Judged(alerts, muted, result, task_event, state.latest_score if state.calls != calls else None)
+        return Judged(
+            alerts,
+            muted,
+            result,
+            task_event,
+            score=state.latest_score if state.calls != calls else None,
+            action=action if result == "applied" else None,
+            silenced=_silenced(state, before) if action == "false_alarm" else (),
+        )
 
 
 class TaskJudge:
@@ -133,4 +148,11 @@ class TaskJudge:
             task_id=event.task_id,
             at=datetime.fromtimestamp(event.at_ms / 1_000, UTC),
         )
-        return Judged(self._observe(state, event, limits), muted)
+        before = dismissed(state.loops) if event.word == "false_alarm" else {}
+        alerts = self._observe(state, event, limits)
+        return Judged(alerts, muted, silenced=_silenced(state, before) if event.word == "false_alarm" else ())
+
+
+def _silenced(state: SessionState | TaskState, before: dict[int, str]) -> tuple[str, ...]:
+    """Give the detectors of the loops that were not marked as wrong before."""
+    return tuple(name for loop, name in dismissed(state.loops).items() if loop not in before)

@@ -7,14 +7,14 @@ along where the event stood, so that an alert names that place, and its latency 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from detectors import TaskEvent, UnsupportedState, decode_task, encode_task
+from detectors import encode_task
 from schemas.encode import encode, headers, record_key
-from schemas.invalid import InvalidEvent
 from schemas.outputs import Position
+from streams.forwarded import origin_header
 from streams.received import dead_letter
 
 if TYPE_CHECKING:
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 
     from aiokafka.structs import ConsumerRecord
 
+    from detectors import TaskEvent
+    from schemas.invalid import InvalidEvent
     from schemas.outputs import Alert
+    from streams.forwarded import Origin
     from streams.metrics import TaskEventKind
     from streams.worker.settings import WorkerSettings
-
-ORIGIN_HEADER: Final = "traction-origin"
-"""Name of the header of what is forwarded that says where the agent's record stands."""
-
-_REMEDY: Final = "leave this topic to the workers, and run one release of them under one application id"
 
 
 @dataclass(slots=True)
@@ -53,24 +51,6 @@ class Outgoing:
     urgent: bool = True
 
 
-class Origin(msgspec.Struct, array_like=True, frozen=True):
-    """Where the agent's record stands that something comes from, and when it was appended there, ms since 1970."""
-
-    topic: str
-    partition: int
-    offset: int
-    appended_ms: int
-
-
-_ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Origin)
-
-
-def origin(record: ConsumerRecord) -> Origin:
-    """Give where a session's record stands."""
-    return Origin(record.topic, record.partition, record.offset, record.timestamp)
-
-
 def kind_of(event: TaskEvent) -> TaskEventKind:
     """Say what an event tells a task."""
     if event.attempt is not None:
@@ -89,33 +69,12 @@ def forwarded(settings: WorkerSettings, event: TaskEvent, place: Origin, trace: 
         place: where that record stands.
         trace: its trace context.
     """
-    head: list[tuple[str, bytes | None]] = [(ORIGIN_HEADER, _ENCODER.encode(place))]
+    head: list[tuple[str, bytes | None]] = [origin_header(place)]
     if trace is not None:
         head.append(("traceparent", trace))
     key, value = event.task_id.encode(), encode_task(event)
     urgent = kind_of(event) != "spent"
     return Outgoing(settings.task_events, key, value, head, place.appended_ms, urgent=urgent)
-
-
-def read_forwarded(record: ConsumerRecord) -> tuple[TaskEvent, Origin]:
-    """Read a record that `forwarded` made.
-
-    Raises:
-        InvalidEvent: it is none, or one of a release that writes them otherwise. That is no reason to stop: the task's
-            state can be read, and the record is kept among the dead letters.
-    """
-    key = record.key
-    if key is None:
-        raise InvalidEvent("key_missing", "the record has no key", _REMEDY, field="task_id")
-    try:
-        event = decode_task(record.value or b"", TaskEvent)
-        place = _DECODER.decode(dict(record.headers).get(ORIGIN_HEADER) or b"")
-    except (UnsupportedState, msgspec.MsgspecError):
-        problem = "no event that this release forwards to a task: damaged, or written by another release"
-        raise InvalidEvent("unsupported_version", problem, _REMEDY) from None
-    if key != event.task_id.encode():
-        raise InvalidEvent("key_mismatch", "the record's key is another", _REMEDY, field="task_id")
-    return event, place
 
 
 def alert_record(

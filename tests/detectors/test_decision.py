@@ -4,7 +4,7 @@ import pytest
 from msgspec import UNSET
 
 from detectors import Limits, SessionState, limits_from, observe
-from detectors.state import MAX_LOOP_ALERTS, MAX_LOOPS
+from detectors.watch import MAX_LOOP_ALERTS, MAX_LOOPS
 from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.outputs import Alert
 from schemas.testing import at, control, session_event, tool_call
@@ -185,7 +185,7 @@ def test_a_new_run_of_a_session_starts_over(play):
     assert play(events) == []
 
 
-@pytest.mark.parametrize("action", ["resume", "reset"])
+@pytest.mark.parametrize("action", ["resume", "reset", "clear"])
 def test_a_persons_decision_settles_the_loop(play, action):
     """After it the loop must be noticed, and warned about, anew."""
     events = [*[tool_call(n) for n in range(4)], control(5, action), *[tool_call(6 + n) for n in range(3)]]

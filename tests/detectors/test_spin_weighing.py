@@ -119,6 +119,27 @@ def test_a_false_alarm_of_the_score_silences_the_score_alone():
     assert "spin_score" not in {alert.detector for alert in alerts}
 
 
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_false_alarm_of_the_score_silences_what_it_sees_later_as_well(marked):
+    """Also what is under watch when the word comes: one loop of the score is as good as another."""
+    state, limits = SessionState(), limits_from([("test", {**ALONE, **EAGER, "decision.repeat_factor": 1.1})])
+
+    def play(events):
+        found = [alert for event in events for alert in observe(state, event, limits)]
+        return [alert for alert in found if alert.level != "recovered"]
+
+    def shows(begin, end):
+        return [shell(n, f"./show {n % 3}", f"part {n % 3} of all") for n in range(begin, end)]
+
+    (*_, spoken) = play([*map(look, range(6)), *shows(6, 26)])
+    assert not play(map(look, range(30, 70)))
+    assert state.loops == []
+    assert play(shows(70, 90))
+    if marked:
+        observe(state, control(90, "false_alarm", answers=spoken.alert_id), limits)
+    assert bool(play(shows(91, 120))) is not marked
+
+
 def test_where_a_rule_warns_the_score_says_nothing():
     """Neither at that call nor at the next ones; its loop, if there was one, goes on and has not recovered."""
     same = [shell(n, "./deploy", "nothing to deploy") for n in range(40)]

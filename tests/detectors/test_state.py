@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from detectors import Limits, SessionState, UnsupportedState, decode_state, encode_state, limits_from, observe
-from detectors.state import MAX_LOOPS, STATE_VERSION, holds_print
+from detectors.state import STATE_VERSION, holds_print
+from detectors.watch import MAX_LOOPS
 from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.testing import at, session_event, tool_call
 from tests.detectors.traces import shell, work

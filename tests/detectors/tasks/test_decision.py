@@ -184,8 +184,8 @@ def test_a_success_that_takes_back_the_last_change_is_no_reversal(heard):
     assert "terminate" in [alert.level for alert in heard([*tries, fix_attempt(4, diff=there)], limits)]
 
 
-@pytest.mark.parametrize("action", ["resume", "reset"])
-def test_a_resume_or_reset_begins_anew(heard, player, action):
+@pytest.mark.parametrize("action", ["resume", "reset", "clear"])
+def test_a_resume_reset_or_clear_begins_anew(heard, player, action):
     """What was tried before is settled, and nothing is said of it again."""
     tries = back_and_forth(3)
     assert heard([*tries, *back_and_forth(4, start=3)], CHURN)[-1].level == "terminate"
@@ -195,10 +195,10 @@ def test_a_resume_or_reset_begins_anew(heard, player, action):
     game.play([*tries, control(200, action)])
     task = game.tasks["s1"]
     assert (task.attempts, task.loops, task.tried) == ([], [], 0)
-    assert (task.spent == Spent()) == (action == "reset")  # else what was spent is spent
+    assert (task.spent == Spent()) == (action != "resume")  # then what was spent is spent
 
 
-@pytest.mark.parametrize("action", ["resume", "reset"])
+@pytest.mark.parametrize("action", ["resume", "reset", "clear"])
 def test_a_word_settles_by_its_time_whichever_is_read_first(heard, player, action):
     """It comes on another topic than the attempts, of which either may be hours behind."""
     early, late, word = back_and_forth(3), back_and_forth(3, start=4), control(200, action)

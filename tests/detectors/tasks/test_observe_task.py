@@ -75,6 +75,51 @@ def test_a_word_dated_far_ahead_settles_a_dozen_attempts_at_most(player, later, 
     assert game.tasks["s1"].tried == counted
 
 
+OTHERS = ("obeyed", "refused", "ended", "terminate")
+SETTLING = ("resume", "reset", "clear")
+
+
+@pytest.mark.parametrize("action", OTHERS)
+def test_what_becomes_of_a_session_is_no_matter_of_detection(player, action):
+    """Of what is known of its task nothing changes but the time, and what is found next is the same."""
+    plain, game, word = player(ALONE), player(ALONE), control(4_000, action, answers="a1")
+    for each in (plain, game):
+        each.play([*tries(5, task=T1), review(0)])
+    game.play([word])
+    before, after = plain.tasks["T1"], game.tasks["T1"]
+    wall = msgspec.structs.replace(before.spent, wall_ms=after.spent.wall_ms)
+    assert after == msgspec.structs.replace(before, spent=wall, last_ms=after.last_ms)
+    more = [fix_attempt(100, "quote it")]
+    assert found(game.play(more)) == found(plain.play(more)) != []
+
+
+@pytest.mark.parametrize("task", [None, T1])
+@pytest.mark.parametrize("action", [*OTHERS, "false_alarm"])
+def test_no_state_is_kept_of_a_task_for_the_sake_of_such_a_word(player, task, action):
+    """There are many sessions, of most of which there is nothing to watch."""
+    game = player()
+    game.play([control(0, action, task=task, answers="a1")])
+    assert game.tasks == {task.id if task else "s1": TaskState()}
+
+
+@pytest.mark.parametrize("action", SETTLING)
+def test_what_settles_is_remembered_of_named_tasks_alone(player, action):
+    """Of these, what was tried in other sessions may be read later; a session without one has only its own events."""
+    game = player()
+    game.play([control(0, action), control(0, action, session_id="s2", task=T1)])
+    assert game.tasks["s1"] == TaskState()
+    assert game.tasks["T1"].settled_ms > 0
+
+
+def test_what_a_session_without_a_task_cost_is_remembered_by_itself(player):
+    """Its task has nothing to watch, unless there were attempts."""
+    game, usage = player(), Usage(input_tokens=10)
+    game.play([session_event(0, "turn", usage=usage), session_event(1, "ended")])
+    assert game.tasks == {"s1": TaskState()}
+    game.play([session_event(2, "turn", usage=usage), fix_attempt(1), session_event(70, "ended")])
+    assert game.tasks["s1"].spent.tokens == 10
+
+
 def test_an_event_is_as_it_was_after_it_was_applied():
     """The same one may be played under several limits."""
     told = step(SessionState(), fix_attempt(1, "cache it", diff="+a\n", files=("a.py",)), Limits()).task_event
@@ -186,7 +231,12 @@ reviews = st.builds(
     comments_total=st.none() | st.sampled_from([1, 21, 50, 2**63 - 1]),
     pull_request=st.sampled_from(["a#1", "a#2"]),
 )
-words = st.builds(control, st.just(0), st.sampled_from(["resume", "reset", "false_alarm"]), answers=st.just("a1"))
+words = st.builds(
+    control,
+    st.just(0),
+    st.sampled_from(["resume", "reset", "clear", "false_alarm", "obeyed", "refused", "ended", "terminate"]),
+    answers=st.just("a1"),
+)
 turns = st.builds(session_event, st.just(0), st.sampled_from(["turn", "user_message", "ended"]))
 stories = st.lists(
     st.tuples(st.one_of(attempts, attempts, attempts, reviews, words | turns), st.sampled_from(["s1", "s2"])),

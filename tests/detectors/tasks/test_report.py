@@ -8,8 +8,8 @@ from schemas.common import Agent, Task, Usage
 from schemas.testing import at, control, fix_attempt, review, session_event, tool_call
 
 T1 = Task(id="T1", repo="acme/shop")
-WORDS = ("resume", "reset", "false_alarm")
-UNSAID = ("mode", "force", "obeyed", "refused", "ended")
+WORDS = ("resume", "reset", "clear", "false_alarm", "obeyed", "refused", "ended", "terminate")
+UNSAID = ("mode", "force")
 
 
 @pytest.fixture
@@ -68,15 +68,45 @@ def test_what_people_say_of_a_task_with_a_name_is_told(told, action):
 
 
 @pytest.mark.parametrize("action", WORDS)
-def test_what_people_say_of_a_session_alone_is_told_once_there_was_something_to_speak_of(told, action):
-    """Most sessions have no attempts, and their tasks no state."""
-    assert told(control(0, action)) == [None]
+def test_what_people_say_of_a_session_alone_is_told_whatever_was_told_before(told, action):
+    """Somebody waits for the answer, also where there were no attempts, or no events at all."""
+    (event,) = told(control(0, action, answers="a1"))
+    assert (event.word, event.answers, event.session_id, event.task_id) == (action, "a1", "s1", "s1")
     assert told(fix_attempt(0, "round"), control(60, action))[-1].word == action
+
+
+@pytest.mark.parametrize("action", WORDS)
+@pytest.mark.parametrize("before", [[], [tool_call(0)], [tool_call(0, task=Task(id="T0"))]])
+def test_the_task_that_a_word_names_is_the_one_it_is_told_to(told, action, before):
+    """Of a session that was never seen, that named none, or another one before."""
+    assert told(*before, control(60, action, task=T1))[-1].task_id == "T1"
+    assert told(*before, control(60, action, task=T1), control(61, action))[-1].task_id == "T1"
+
+
+def test_a_word_is_told_with_who_said_it_why_and_until_when(told):
+    """Who acts on it says so."""
+    bare, full = told(
+        control(0, "terminate"),
+        control(1, "terminate", actor="mira", reason="It deletes data.", expires_at=at(3_600)),
+    )
+    assert (bare.actor, bare.reason, bare.until_ms) == ("", "", None)
+    assert (full.actor, full.reason) == ("mira", "It deletes data.")
+    assert full.until_ms == full.at_ms + 3_599_000
+
+
+@pytest.mark.parametrize("action", sorted({*WORDS} - {"ended"}))
+def test_words_tell_what_was_spent_only_where_the_task_keeps_account(told, action):
+    """A session without a task tells it with its attempts, all of it."""
+    turns = [session_event(n, "turn", usage=Usage(input_tokens=10)) for n in range(3)]
+    word, attempt = told(*turns, control(60, action), fix_attempt(2, "round"))[-2:]
+    assert (word.spent, attempt.spent.tokens) == (Spent(), 30)
+    word, attempt = told(*turns, control(60, action, task=T1), fix_attempt(2, "round"))[-2:]
+    assert (word.spent.tokens, attempt.spent.tokens) == (30, 0)
 
 
 @pytest.mark.parametrize("action", UNSAID)
 def test_what_is_the_sessions_own_business_is_not_told(told, action):
-    """Modes, and answers to directives."""
+    """Modes."""
     assert told(control(0, action, task=T1, mode="explore" if action == "mode" else None)) == [None]
 
 
@@ -136,3 +166,20 @@ def test_calls_alone_are_told_only_by_sessions_that_name_their_task(told):
     assert [n for n, event in enumerate(events) if event] == [9, 12]
     assert [event.spent.calls for event in events if event] == [10, 2]
     assert not any(told(*(tool_call(n) for n in range(40)), session_event(40, "ended")))
+
+
+@pytest.mark.parametrize("usage", [Usage(input_tokens=10), Usage(cost_usd=0.5)])
+@pytest.mark.parametrize("end", [session_event(40, "ended"), control(40, "ended")])
+def test_a_session_without_a_task_tells_what_it_cost_at_its_end(told, usage, end):
+    """Once, and all of it: what agents and models cost is counted by that."""
+    *rest, event, again = told(*(tool_call(n, usage=usage) for n in range(40)), end, session_event(41, "ended"))
+    assert not any(rest)
+    wanted = 40 * (usage.input_tokens or 0), 40 * (usage.cost_usd or 0)
+    assert (event.task_id, event.spent.tokens, event.spent.cost) == ("s1", *wanted)
+    assert again is None
+
+
+def test_a_session_without_a_task_that_told_attempts_tells_the_rest_at_its_end(told):
+    """Its task keeps account since then, whether or not usage is sent."""
+    *_, event = told(fix_attempt(0, "round"), tool_call(60), tool_call(61), session_event(62, "ended"))
+    assert (event.spent.calls, event.word, event.attempt) == (2, None, None)

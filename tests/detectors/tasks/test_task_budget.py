@@ -201,7 +201,7 @@ def test_a_green_check_does_not_repeat_what_was_said_of_the_budget(heard):
     assert budget(heard(events[:3], spent)) == [("terminate", "calls", 3)]  # and the check is no end of the task
 
 
-@pytest.mark.parametrize(("action", "spent"), [("resume", 10), ("reset", 0)])
+@pytest.mark.parametrize(("action", "spent"), [("resume", 10), ("reset", 0), ("clear", 0)])
 def test_a_reset_clears_the_account_and_a_resume_does_not(player, action, spent):
     """Who resumes a task that is over its budget has to raise the limit, as the next event says."""
     game = player({"task_budget.turns": 10})

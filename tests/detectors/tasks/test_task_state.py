@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from detectors import TaskEvent, TaskState, UnsupportedState, decode_task, encode_task
 from detectors.tasks.facts import Spent
-from detectors.tasks.state import MAX_ATTEMPTS, MAX_FINDINGS, MAX_PULLS, MAX_TASK_LOOPS, TASK_VERSION
+from detectors.tasks.state import MAX_ATTEMPTS, MAX_FINDINGS, MAX_PULLS, TASK_VERSION
+from detectors.watch import MAX_LOOPS
 from schemas.common import Task
 from schemas.events import Replacement, ReviewFinding
 from schemas.testing import at, fix_attempt, review
@@ -56,7 +57,19 @@ def known():
 def examples(known):
     """Return one value of each kind."""
     attempt = known.attempts[-1]
-    event = TaskEvent("e1", "s1", "T1", 5, spent=Spent(1, 2, 3, 0.5, 4), attempt=attempt, word="resume", answers="a1")
+    event = TaskEvent(
+        "e1",
+        "s1",
+        "T1",
+        5,
+        spent=Spent(1, 2, 3, 0.5, 4),
+        attempt=attempt,
+        word="resume",
+        answers="a1",
+        until_ms=9,
+        actor="p",
+        reason="r",
+    )
     return {TaskState: known, TaskEvent: event}
 
 
@@ -85,13 +98,13 @@ def test_another_version_is_refused_by_its_number(known, kind, version):
         b"",
         b"\xc0",
         b"{}",
-        b"\x91\x01",
-        b"\x92\x01",
-        b"\x92\x01\xc0",
-        b"\x92\x01\x90\x00",
+        b"\x91\x02",
+        b"\x92\x02",
+        b"\x92\x02\xc0",
+        b"\x92\x02\x90\x00",
         b"\x92\xa11\x90",
-        b"\x92\x01" + b"\x91" * 100_000 + b"\xc0",
-        b"\x92\x01\xa3\xff\xff\xff",
+        b"\x92\x02" + b"\x91" * 100_000 + b"\xc0",
+        b"\x92\x02\xa3\xff\xff\xff",
     ],
 )
 def test_what_is_no_state_or_event_is_refused(kind, data):
@@ -128,7 +141,7 @@ def test_whatever_comes_the_state_stays_small(known):
     """Rings, prints and excerpts, however long the texts and however many the files, checks and remarks."""
     assert len(known.attempts) <= MAX_ATTEMPTS
     assert len(known.pulls) <= MAX_PULLS
-    assert len(known.loops) <= MAX_TASK_LOOPS
+    assert len(known.loops) <= MAX_LOOPS
     assert all(len(pull.open) <= MAX_FINDINGS and len(pull.fixed) <= MAX_FINDINGS for pull in known.pulls)
     assert len(encode_task(known)) < 40_000
     assert LONG[:200].encode() not in encode_task(known)

@@ -16,11 +16,12 @@ from detectors.tasks.facts import Spent
 from schemas import topics
 from schemas.encode import encode, record_key
 from schemas.outputs import Alert, Evidence, LimitReached
+from streams.forwarded import ORIGIN_HEADER
 from streams.metrics import WorkerMetrics
+from streams.policy.policy import Policy
 from streams.worker.apply import Applier
 from streams.worker.judge import DETECTION, Detection
 from streams.worker.live import SESSIONS, TASKS, LiveTable
-from streams.worker.outgoing import ORIGIN_HEADER
 from streams.worker.overrides import Overrides
 from streams.worker.partition import Partition
 from streams.worker.settings import WorkerSettings
@@ -82,7 +83,7 @@ class Bench:
     def __init__(self, detection: Detection = DETECTION, limits: Limits | None = None) -> None:
         self.registry = CollectorRegistry()
         self.metrics = WorkerMetrics(self.registry, topics=SETTINGS.inputs)
-        self.overrides = Overrides(limits or Limits())
+        self.overrides = Overrides(Policy(limits))
         self.applier = Applier(SETTINGS, self.overrides, self.metrics, detection)
         self.stored: dict[bytes, bytes] = {}
         self.stored_tasks: dict[bytes, bytes] = {}

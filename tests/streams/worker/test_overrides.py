@@ -11,6 +11,8 @@ from detectors import Limits, limits_from
 from schemas.common import Agent, Task
 from schemas.decode import InvalidEvent
 from schemas.events import Override
+from streams.policy.conditions import When, read_glob
+from streams.policy.policy import Policy, Rule
 from streams.worker.overrides import Overrides
 from tests.kit import BEGIN, tool_call
 
@@ -45,13 +47,13 @@ def warn(overrides: Overrides, event: ToolCall = CALL) -> int:
 def test_nothing_is_overridden_by_default() -> None:
     """Without overrides the worker's own limits hold, the very same object."""
     base = Limits()
-    assert resolve(Overrides(base)) == (base, False)
-    assert resolve(Overrides(base))[0] is base
+    assert resolve(Overrides(Policy(base))) == (base, False)
+    assert resolve(Overrides(Policy(base)))[0] is base
 
 
 def test_the_narrower_scope_wins() -> None:
     """Role, repository, task, session: each later one wins over those before it, in whatever order they came."""
-    overrides = Overrides(limits_from([("file", {"identical.warn": 1, "identical.terminate": 9})]))
+    overrides = Overrides(Policy(limits_from([("file", {"identical.warn": 1, "identical.terminate": 9})])))
     for number, scope in reversed(list(enumerate(SCOPES, 2))):
         overrides.put(override(scope, limits={"identical.warn": number}))
     for number, scope in reversed(list(enumerate(SCOPES, 2))):
@@ -64,7 +66,7 @@ def test_the_narrower_scope_wins() -> None:
 
 def test_scopes_of_what_is_not_said_do_not_apply() -> None:
     """Without a role, or a repository, none is overridden; the session's own id names a task that was not given."""
-    overrides = Overrides(Limits())
+    overrides = Overrides(Policy(Limits()))
     overrides.put(override("role:code", limits={"identical.warn": 2}))
     bare = tool_call("s", 1)
     assert (warn(overrides, bare), warn(overrides)) == (3, 2)
@@ -75,7 +77,7 @@ def test_scopes_of_what_is_not_said_do_not_apply() -> None:
 
 def test_any_mute_mutes() -> None:
     """A narrower override without mute does not lift a wider one's."""
-    overrides = Overrides(Limits())
+    overrides = Overrides(Policy(Limits()))
     overrides.put(override("repo:o/r", mute=True))
     overrides.put(override("session:s", limits={"identical.warn": 4}))
     assert resolve(overrides)[1]
@@ -85,7 +87,7 @@ def test_any_mute_mutes() -> None:
 
 def test_an_override_expires_by_the_event_s_time() -> None:
     """It holds up to its expiry, not at it, whenever the event is read."""
-    overrides = Overrides(Limits())
+    overrides = Overrides(Policy(Limits()))
     overrides.put(override("session:s", mute=True, expires_at=BEGIN + timedelta(seconds=5)))
     found = [resolve(overrides, tool_call("s", second))[1] for second in (0, 4, 5, 6, 3)]
     assert found == [True, True, False, False, True]
@@ -94,7 +96,7 @@ def test_an_override_expires_by_the_event_s_time() -> None:
 @pytest.mark.parametrize("limits", [{"identical.wran": 4}, {"identical.warn": 0}, {"identical.warn": 6}])
 def test_limits_that_cannot_be_used(limits: dict[str, int]) -> None:
     """An unknown limit, a value out of range, and a warning above its termination are refused, and nothing changes."""
-    overrides = Overrides(Limits())
+    overrides = Overrides(Policy(Limits()))
     with pytest.raises(InvalidEvent) as refused:
         overrides.put(override("session:s", limits=limits))
     assert (refused.value.stage, refused.value.reason, refused.value.field) == ("validate", "invalid_value", "limits")
@@ -105,7 +107,7 @@ def test_limits_that_cannot_be_used(limits: dict[str, int]) -> None:
 @pytest.mark.parametrize("limits", [{"tools.volatile": "x+"}, {"tools.volatile.play": "x+"}])
 def test_regular_expressions_are_refused(limits: dict[str, Any]) -> None:
     """A record must not be able to freeze the workers; its author is told where such a limit is set."""
-    overrides = Overrides(Limits())
+    overrides = Overrides(Policy(Limits()))
     with pytest.raises(InvalidEvent, match=r"tools\.volatile cannot be set by an override") as refused:
         overrides.put(override("session:s", limits=limits))
     assert (refused.value.reason, refused.value.field) == ("invalid_value", "limits.tools.volatile")
@@ -115,7 +117,7 @@ def test_regular_expressions_are_refused(limits: dict[str, Any]) -> None:
 
 def test_overrides_that_do_not_fit_together(caplog: pytest.LogCaptureFixture) -> None:
     """Where one that is fine alone does not fit those before it, it is left out, which is told once."""
-    overrides = Overrides(Limits())
+    overrides = Overrides(Policy(Limits()))
     overrides.put(override("role:code", limits={"identical.terminate": 3, "identical.warn": 2}))
     overrides.put(override("task:t", limits={"identical.warn": 4}))
     overrides.put(override("session:s", mute=True))
@@ -127,7 +129,37 @@ def test_overrides_that_do_not_fit_together(caplog: pytest.LogCaptureFixture) ->
 
 def test_a_replaced_override_holds_at_once() -> None:
     """What was merged before is merged anew."""
-    overrides = Overrides(Limits())
+    overrides = Overrides(Policy(Limits()))
     for number in (4, 5, 2):
         overrides.put(override("session:s", limits={"identical.warn": number}))
         assert warn(overrides) == number
+
+
+RULES = Policy(
+    limits={"identical.warn": 4},
+    rules=[Rule("docs", When(repo=(read_glob("o/r"),)), limits={"identical.warn": 2, "identical.terminate": 7})],
+)
+
+
+def test_overrides_lie_over_the_rules_that_hold() -> None:
+    """Whose rules differ is judged differently under the same override; what it does not set stays the rule's."""
+    overrides = Overrides(RULES)
+    other = tool_call("s", 0, agent=Agent(role="code"), task=Task(id="t", repo="o/other"))
+    assert (warn(overrides), warn(overrides, other)) == (2, 4)
+    overrides.put(override("role:code", limits={"identical.warn": 3}))
+    found = [resolve(overrides, event)[0].identical for event in (CALL, other)]
+    assert [(limits.warn, limits.terminate) for limits in found] == [(3, 7), (3, 5)]
+    assert resolve(overrides)[0].layer("identical.warn") == "override:role:code"
+    assert resolve(overrides)[0].layer("identical.terminate") == "policy:None:rule docs"
+
+
+def test_a_policy_that_is_replaced_holds_at_once() -> None:
+    """With and without an override that applies; the overrides stay."""
+    overrides = Overrides(RULES)
+    overrides.put(override("session:s", limits={"same_write.warn": 2}))
+    assert warn(overrides) == 2
+    overrides.replace(Policy(rules=[Rule("docs", RULES.rules[0].when, limits={"identical.warn": 5})]))
+    assert (warn(overrides), resolve(overrides)[0].same_write.warn) == (5, 2)
+    overrides.remove("session:s")
+    overrides.replace(RULES)
+    assert warn(overrides) == 2

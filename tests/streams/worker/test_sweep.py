@@ -11,6 +11,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from detectors import limits_from
+from streams.policy.policy import Policy
 from streams.worker import sweep as module
 from streams.worker.settings import WorkerSettings
 from streams.worker.sweep import MS_PER_DAY, Sweeper
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tests.streams.worker.conftest import MakeRecord
 
 DAYS = 7
-SETTINGS = WorkerSettings(sweep_interval=0.01, limits=limits_from([("file", {"tasks.retention_days": DAYS})]))
+SETTINGS = WorkerSettings(sweep_interval=0.01)
 KEPT_MS = DAYS * MS_PER_DAY
 SECONDS_OF_TEST_MS = 60_000
 
@@ -36,6 +37,7 @@ class Owned:
         self.settings = SETTINGS
         self.recovering = False
         self.metrics = bench.metrics
+        self.overrides = bench.overrides
         self.ownerships = SimpleNamespace(current={0: bench.partition})
         self.consumer = self
         self.ahead: dict[TopicPartition, int] = {}
@@ -55,7 +57,7 @@ class Owned:
 @pytest.fixture
 def telling() -> Bench:
     """Give a partition under whose detectors tasks are remembered."""
-    return Bench(TELLING)
+    return Bench(TELLING, limits_from([("file", {"tasks.retention_days": DAYS})]))
 
 
 @pytest.fixture
@@ -93,6 +95,16 @@ async def test_tasks_are_removed_by_age(telling: Bench, owned: Owned, record: Ma
     assert telling.value("traction_tasks_expired_total") == 1
     await swept(owned)
     assert telling.commit() is None
+
+
+async def test_a_policy_that_changes_holds_for_the_next_look(telling: Bench, owned: Owned, record: MakeRecord) -> None:
+    """Tasks are kept for as long as the policy in force says, not the one that was in force at the start."""
+    seen(telling, owned, record, old=KEPT_MS - SECONDS_OF_TEST_MS)
+    await swept(owned)
+    assert telling.commit() is None
+    telling.overrides.replace(Policy(limits={"tasks.retention_days": DAYS - 1}))
+    await swept(owned)
+    assert telling.commit().tasks == [(b"old", None)]
 
 
 @pytest.mark.parametrize("behind", [TASK_EVENTS, TOOL_CALLS])

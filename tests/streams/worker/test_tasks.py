@@ -13,8 +13,9 @@ from schemas.common import Agent, Task
 from schemas.decode import decode
 from schemas.events import Override
 from schemas.outputs import Alert
+from streams.forwarded import ORIGIN_HEADER
 from streams.worker.judge import DETECTION, Detection
-from streams.worker.outgoing import ORIGIN_HEADER, kind_of
+from streams.worker.outgoing import kind_of
 from streams.worker.records import encode_stored
 from tests.kit import BEGIN, tool_call
 from tests.streams.worker.conftest import (
