@@ -27,6 +27,7 @@ SHARED_KEYS = (
     "fix_config",
     "log_level",
     "metrics_token_file",
+    "policy",
     "prefix",
     "sasl_mechanism",
     "sasl_password_file",

@@ -1,21 +1,26 @@
 """Runs the detectors over recorded sessions in this process, without Kafka, and keeps account of what came of it.
 
-The same code as in the worker sees the same events in the same order, so that the alerts are the same. Reads no file
-and prints nothing.
+The same code as in the worker sees the same events in the same order, under the limits that the policy has for them, so
+that the alerts are the same. Reads no file and prints nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from detectors import Limits, SessionState, TaskState, observe_task, step
+import msgspec
+
+from detectors import SessionState, TaskState, observe_task, step
+from schemas.common import Agent, Task
 from schemas.events import ToolCall
+from streams.policy.conditions import Facts
 
 if TYPE_CHECKING:
     from schemas.outputs import Alert, Mode
     from streams.importers import Session
+    from streams.policy.policy import Policy
 
 Verdict = Literal["terminate", "warn", "notice"]
 
@@ -34,7 +39,7 @@ class Played:
     Attributes:
         session: the session.
         alerts: in the order in which they came.
-        mode: what the limits let be done about them.
+        mode: what the limits let be done about them, those of its last event.
         calls: for each alert of a task, by its id, the call after which it came.
     """
 
@@ -59,25 +64,57 @@ class Played:
         return {call.event_id: position for position, call in enumerate(calls)}
 
 
-def play(session: Session, limits: Limits) -> Played:
+def play(session: Session, policy: Policy) -> Played:
     """Run the detectors over one session, and over what it tells of its task.
 
     Other sessions of the task have no part in it: each is judged as if it were the first.
 
     Args:
         session: the session.
-        limits: the limits that apply to it.
+        policy: says by which limits it is judged.
     """
     state, tasks = SessionState(), defaultdict[str, TaskState](TaskState)
-    played = Played(session, [], limits.mode)
+    alerts: list[Alert] = []
+    calls: dict[str, int] = {}
+    limits = policy.common
     for event in session.events:
-        alerts, told = step(state, event, limits)
-        played.alerts.extend(alerts)
+        limits = policy.limits(event.agent or state.agent, event.task or state.task)
+        found, told = step(state, event, limits)
+        alerts += found
         if told is not None:
-            found = observe_task(tasks[told.task_id], told, limits)
-            played.alerts.extend(found)
-            played.calls.update((alert.alert_id, max(0, state.calls - 1)) for alert in found)
-    return played
+            task = tasks[told.task_id]
+            of_task = observe_task(task, told, policy.limits(told.agent or task.agent, told.task or task.task))
+            alerts += of_task
+            calls.update((alert.alert_id, max(0, state.calls - 1)) for alert in of_task)
+    return Played(session, alerts, limits.mode, calls)
+
+
+def assume(session: Session, facts: Facts) -> Session:
+    """Have a session say of its agent and task what its recording does not say.
+
+    Args:
+        session: the session.
+        facts: what is taken for true where it says nothing.
+    """
+
+    def agent(said: Agent | None) -> Agent | None:
+        if facts.role is None:
+            return said
+        said = said or Agent()
+        return msgspec.structs.replace(said, role=said.role or facts.role)
+
+    def task(said: Task | None) -> Task | None:
+        if facts == Facts(role=facts.role):
+            return said
+        said = said or Task()
+        return msgspec.structs.replace(
+            said, repo=said.repo or facts.repo, type=said.type or facts.task_type, paths=said.paths or facts.paths
+        )
+
+    events = [
+        msgspec.structs.replace(event, agent=agent(event.agent), task=task(event.task)) for event in session.events
+    ]
+    return replace(session, events=events)
 
 
 def row(session: Session, alert: Alert) -> dict[str, Any]:
@@ -107,10 +144,11 @@ class Totals:
     """What came of all sessions.
 
     Attributes:
-        mode: what the limits let be done about the alerts.
+        mode: what the limits for everything let be done about the alerts.
         sessions: how many were played.
         calls: tool calls in them.
         verdicts: sessions by the highest level reached; None for quiet ones.
+        outcomes: the same by what their own limits let be done, too.
         alerts: alerts by detector and level.
     """
 
@@ -118,6 +156,7 @@ class Totals:
     sessions: int = 0
     calls: int = 0
     verdicts: Counter[Verdict | None] = field(default_factory=Counter)
+    outcomes: Counter[tuple[Verdict | None, Mode]] = field(default_factory=Counter)
     alerts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, played: Played) -> None:
@@ -125,6 +164,7 @@ class Totals:
         self.sessions += 1
         self.calls += played.session.calls
         self.verdicts[played.verdict] += 1
+        self.outcomes[played.verdict, played.mode] += 1
         self.alerts.update((alert.detector, alert.level) for alert in played.alerts)
 
     def reached(self, level: Verdict) -> int:

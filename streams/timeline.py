@@ -6,6 +6,7 @@ recording, as it could steer the terminal. Prints nothing itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
@@ -99,10 +100,18 @@ def _score(alert: Alert) -> str:
 def summary_lines(totals: Totals) -> Iterator[str]:
     """Write what came of all sessions."""
     shown = [verdict for verdict in VERDICTS if verdict != "notice" or totals.verdicts["notice"]]
-    found = ", ".join(f"{totals.verdicts[verdict]:,} {became(verdict, totals.mode)}" for verdict in shown)
+    modes = {mode: sum(totals.outcomes[verdict, mode] for verdict in VERDICTS) for mode in NOT_DONE}
+    modes = {mode: number for mode, number in modes.items() if number} or {totals.mode: 0}
+    outcomes: Counter[str] = Counter()
+    for verdict in shown:
+        for mode in modes:
+            outcomes[became(verdict, mode)] += totals.outcomes[verdict, mode]
+    found = ", ".join(f"{number:,} {words}" for words, number in outcomes.items())
     yield f"{counted(totals.sessions, 'session')}, {counted(totals.calls, 'tool call')}: {found}"
-    if totals.mode in MODES:
-        yield f"  {MODES[totals.mode]}"
+    for mode, number in modes.items():
+        if mode in MODES:
+            whom = f"of {counted(number, 'session')} the " if len(modes) > 1 else ""
+            yield f"  {whom}{MODES[mode]}"
     for detector in sorted({detector for detector, _ in totals.alerts}):
         levels = {level: number for (name, level), number in totals.alerts.items() if name == detector}
         parts = [

@@ -18,6 +18,7 @@ from streams.backtest.calibration import Calibration, calibrate
 from streams.backtest.cases import source_of
 from streams.backtest.extremes import Extreme, extremes
 from streams.backtest.playing import Heard, hear
+from streams.policy.policy import Policy
 from streams.pool import PORTION_CALLS, run_all
 from streams.timeline import counted
 from streams.training import Untrainable, collect, fit_model
@@ -164,7 +165,8 @@ def configurations(limits: Limits, model: Model) -> tuple[Limits, Limits, Limits
 
 
 def _hear(each: tuple[Session, tuple[Limits, ...]]) -> Heard:
-    return hear(*each)
+    session, played = each
+    return hear(session, [Policy(limits) for limits in played])
 
 
 def _counting(tell: Callable[[str], None], done: str, what: str) -> Callable[[object], None]:

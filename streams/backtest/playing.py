@@ -16,9 +16,9 @@ from streams.replay import play
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from detectors import Limits
     from schemas.outputs import Level
     from streams.importers import Session
+    from streams.policy.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +55,19 @@ class Heard:
     alerts: tuple[tuple[FirstAlert, ...], ...]
 
 
-def hear(session: Session, configurations: Sequence[Limits]) -> Heard:
+def hear(session: Session, configurations: Sequence[Policy]) -> Heard:
     """Play one session under each configuration."""
     return Heard(
         session.session_id,
         session.source,
         session.calls,
-        tuple(_first_alerts(session, limits) for limits in configurations),
+        tuple(_first_alerts(session, policy) for policy in configurations),
     )
 
 
-def _first_alerts(session: Session, limits: Limits) -> tuple[FirstAlert, ...]:
+def _first_alerts(session: Session, policy: Policy) -> tuple[FirstAlert, ...]:
     first: dict[tuple[str, str], FirstAlert] = {}
-    played = play(session, limits)
+    played = play(session, policy)
     for alert in played.alerts:
         heard = FirstAlert(alert.level, alert.detector, played.call_of(alert), alert.reasoning)
         first.setdefault((alert.detector, alert.level), heard)
@@ -75,7 +75,7 @@ def _first_alerts(session: Session, limits: Limits) -> tuple[FirstAlert, ...]:
 
 
 def play_all(
-    sessions: Iterable[Session], configurations: Sequence[Limits], jobs: int, tell: Callable[[Heard], None]
+    sessions: Iterable[Session], configurations: Sequence[Policy], jobs: int, tell: Callable[[Heard], None]
 ) -> list[Heard]:
     """Play sessions, and give what was heard in their order.
 

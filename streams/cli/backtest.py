@@ -10,7 +10,8 @@ import click
 from streams import backtest as scoring
 from streams.backtest.folds import BOTH, CONFIGURATIONS, RULES, play_folds
 from streams.cli.backtest_result import Result
-from streams.cli.options import FILE, weights_option
+from streams.cli.facts import assumed_options
+from streams.cli.options import FILE, policy_option, weights_option, with_policy
 from streams.cli.recordings import (
     OUTPUT,
     Reader,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from detectors import Limits
+    from streams.policy.conditions import Facts
+    from streams.policy.policy import Policy
 
 LEAVES_OUT = "--folds learns the weights, each time without the source that it scores"
 """Why some options do not go with it."""
@@ -65,6 +68,7 @@ levels count whatever the mode.
 Examples:
   traction backtest --labels labels.jsonl recordings/
   traction backtest --labels labels.jsonl --against stricter.toml --plot delays.svg recordings/
+  traction backtest --labels labels.jsonl --policy policy.toml --against-policy new.toml recordings/
   traction backtest --labels labels.jsonl --min-found 20 --max-terminated 0 recordings/
   traction backtest --labels labels.jsonl --folds source recordings/
 
@@ -79,7 +83,7 @@ Exit codes: 0 scored; 1 something could not be read, a labelled session is not a
             its first_loop_seq is beyond its last call (also when a gate failed), with --folds also when there
             is too little to learn from or scikit-learn is missing; 2 wrong use; 3 a gate failed; 130 interrupted
 
-docs/recordings.md says more of recordings and labels.
+docs/recordings.md says more of recordings and labels, docs/policy.md of trying a policy on them.
 """,
 )
 @paths_argument
@@ -88,19 +92,28 @@ docs/recordings.md says more of recordings and labels.
 @click.option("--unlabelled", is_flag=True, help="List the sessions without a label that are warned, too.")
 @limits_option
 @weights_option
+@policy_option
+@assumed_options
 @click.option(
     "--against",
     "other_file",
     type=FILE,
     metavar="FILE.toml",
-    help="Play the limits of this file too, and show both and what differs by session.",
+    help="Play the limits of this file too, in place of --limits, and show both and what differs by session.",
+)
+@click.option(
+    "--against-policy",
+    "other_policy_file",
+    type=FILE,
+    metavar="FILE.toml",
+    help="Play this policy too, in place of --policy, and show both and what differs by session.",
 )
 @click.option(
     "--folds",
     type=click.Choice(["source"]),
     metavar="source",
     help="Learn the spin score's weights without each source, score that one, and show what the score is worth. "
-    "Not with --against or --spin-weights, nor with limits that switch spin_score off.",
+    "Not with --against, --spin-weights or a policy, nor with limits that switch spin_score off.",
 )
 @click.option(
     "--plot",
@@ -131,7 +144,10 @@ def backtest(
     unlabelled: bool,
     limits_file: Path | None,
     weights_file: Path | None,
+    policy_file: Path | None,
+    facts: Facts,
     other_file: Path | None,
+    other_policy_file: Path | None,
     folds: str | None,
     plot_file: Path | None,
     jobs: int | None,
@@ -144,21 +160,25 @@ def backtest(
     """
     if plot_file is not None:
         check_output(ctx, "--plot", plot_file, paths)
-    configurations = [read_limits(ctx, limits_file, weights_file=weights_file)]
-    names = [name_of(ctx, limits_file)]
+    limits = read_limits(ctx, limits_file, weights_file=weights_file)
+    configurations = [with_policy(limits, policy_file)]
+    names = [name_of(ctx, limits_file, policy_file)]
     if folds is not None:
-        check_folds(configurations[0], weights_file, other_file)
-    elif other_file is not None:
-        configurations.append(read_limits(ctx, other_file, "--against", weights_file))
-        names.append(plain(str(other_file)))
+        check_folds(limits, weights_file, other_file, policy_file or other_policy_file)
+    elif other_file is not None or other_policy_file is not None:
+        if other_file is not None:
+            limits = read_limits(ctx, other_file, "--against", weights_file)
+        option = "--policy" if other_policy_file is None else "--against-policy"
+        configurations.append(with_policy(limits, other_policy_file or policy_file, option))
+        names.append(name_of(ctx, other_file or limits_file, other_policy_file or policy_file))
     try:
         labels = scoring.read_labels(labels_file)
     except scoring.InvalidLabels as problem:
         raise click.UsageError(str(problem)) from problem
-    reader = Reader(paths)
+    reader = Reader(paths, facts)
     jobs = jobs or os.cpu_count() or 1
     if folds is not None:
-        result = leave_out(reader, configurations[0], labels, jobs, bounds)
+        result = leave_out(reader, limits, labels, jobs, bounds)
     else:
         cases = scoring.match(play(reader, configurations, jobs), labels)
         scores = [scoring.score(cases.cases, place, name) for place, name in enumerate(names)]
@@ -177,10 +197,15 @@ def backtest(
     return result.exit_code
 
 
-def check_folds(limits: Limits, weights_file: Path | None, other_file: Path | None) -> None:
+def check_folds(limits: Limits, weights_file: Path | None, other_file: Path | None, policy_file: Path | None) -> None:
     """See that nothing else is asked for that does not go with learning, and that it can be learned."""
     if other_file is not None:
         raise click.UsageError("--folds shows three configurations already; leave out --against")
+    if policy_file is not None:
+        raise click.UsageError(
+            "--folds plays all sessions under the same limits; leave out --policy, --against-policy, TRACTION_POLICY "
+            "and `policy` in the settings file"
+        )
     if weights_file is not None:
         raise click.UsageError(
             f"{LEAVES_OUT}; leave out --spin-weights, TRACTION_SPIN_WEIGHTS and `spin_weights` in the settings file"
@@ -193,14 +218,15 @@ def check_folds(limits: Limits, weights_file: Path | None, other_file: Path | No
         raise click.ClickException(str(problem)) from problem
 
 
-def name_of(ctx: click.Context, limits_file: Path | None) -> str:
-    """Name the first configuration: the file that sets its limits, if one does."""
-    if limits_file is not None:
-        return plain(str(limits_file))
+def name_of(ctx: click.Context, limits_file: Path | None, policy_file: Path | None) -> str:
+    """Name a configuration: the files that set its limits, if any does."""
+    files = [plain(str(file)) for file in (limits_file, policy_file) if file is not None]
+    if files:
+        return " + ".join(files)
     return plain(str(ctx.obj.path)) if isinstance(ctx.obj, Config) and ctx.obj.limits else "defaults"
 
 
-def play(reader: Reader, configurations: list[Limits], jobs: int) -> list[scoring.Heard]:
+def play(reader: Reader, configurations: list[Policy], jobs: int) -> list[scoring.Heard]:
     """Play all sessions and say how far it is."""
     played = calls = 0
 

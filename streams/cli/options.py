@@ -25,6 +25,8 @@ from schemas.topics import DEFAULT_PREFIX
 from streams.config import flag
 from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
 from streams.pages import PageSettings
+from streams.policy.load import InvalidPolicy, UnreadablePolicy, read_policy
+from streams.policy.policy import Policy
 
 if TYPE_CHECKING:
     from detectors import Limits
@@ -244,6 +246,35 @@ def with_weights(limits: Limits, file: Path | None) -> Limits:
     except InvalidWeights as problem:
         raise click.UsageError(f"--spin-weights {file}: {problem}") from problem
     return msgspec.structs.replace(limits, model=model)
+
+
+policy_option = shared(
+    "--policy",
+    "Policy: limits, the ladder of responses, and for whom they hold; see docs/policy.md.",
+    argument="policy_file",
+    type=FILE,
+    metavar="FILE.toml",
+)
+"""The policy that a command works by, as its argument `policy_file`, for `with_policy`."""
+
+
+def with_policy(limits: Limits, file: Path | None, option: str = "--policy") -> Policy:
+    """Lay the policy of a file over limits; a policy without rules when there is no file.
+
+    Args:
+        limits: those of the settings file, with the weights of the spin score.
+        file: the policy file.
+        option: the option that named the file, for messages.
+
+    Raises:
+        click.UsageError: the file cannot be read, or is no policy; all that is wrong is told.
+    """
+    if file is None:
+        return Policy(limits)
+    try:
+        return read_policy(file, limits)
+    except (UnreadablePolicy, InvalidPolicy) as problem:
+        raise click.UsageError(f"{option}: {problem}") from problem
 
 
 class Throttle(logging.Filter):

@@ -21,7 +21,9 @@ from streams.cli import COMMANDS
 from streams.cli.options import FILE, with_weights
 from streams.config import Config, flag, load
 from streams.importers import Damaged, Session, Skipped, Unreadable, is_read, read_path
+from streams.policy.conditions import Facts
 from streams.pool import WorkersLost
+from streams.replay import assume
 from streams.timeline import counted, damaged_line, plain, unreadable_line
 
 if TYPE_CHECKING:
@@ -91,6 +93,7 @@ class Reader:
 
     Attributes:
         paths: files and directories.
+        facts: what is taken for true of sessions whose recording does not say it.
         progress: the line to clear before something is told.
         unreadable: how many faults there were.
         skipped: files in directories that are no recordings.
@@ -100,6 +103,7 @@ class Reader:
     """
 
     paths: tuple[Path, ...]
+    facts: Facts = Facts()  # noqa: RUF009 - immutable
     progress: Progress = field(default_factory=Progress)
     unreadable: int = 0
     skipped: int = 0
@@ -120,7 +124,7 @@ class Reader:
                     self.found += 1
                     self.repeats += found.repeats
                     self.differing += found.differing
-                    yield found
+                    yield found if self.facts == Facts() else assume(found, self.facts)
                 elif isinstance(found, Skipped):
                     self.skipped += 1
                 else:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from streams.cli.options import Number, kafka_options, weights_option
+from streams.cli.facts import assumed_options
+from streams.cli.options import Number, kafka_options, policy_option, weights_option, with_policy
 from streams.cli.recordings import EXIT_UNREADABLE, FORMATS, PAGE, Reader, limits_option, paths_argument, read_limits
 from streams.kafka import KafkaSettings, KafkaUnavailable
 from streams.publish import Published, publish
@@ -21,7 +22,8 @@ from streams.topics import TopicsError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from detectors import Limits
+    from streams.policy.conditions import Facts
+    from streams.policy.policy import Policy
 
 EXIT_ALERTED = 3
 
@@ -36,6 +38,7 @@ Formats, found by content (plain or gzip):
 Examples:
   traction replay ~/.claude/projects
   traction replay --json --fail-on terminate runs/ > alerts.jsonl
+  traction replay --policy policy.toml --repo acme/docs runs/
   traction replay --to-kafka --speed 60 ~/.codex/sessions
 
 \b
@@ -48,6 +51,8 @@ Exit codes: 0 all was read; 1 something could not be read or published, or nothi
 @click.option("--all", "show_all", is_flag=True, help="Name the quiet sessions too.")
 @limits_option
 @weights_option
+@policy_option
+@assumed_options
 @click.option(
     "--fail-on",
     type=click.Choice(["warn", "terminate"]),
@@ -70,6 +75,8 @@ def replay(
     show_all: bool,
     limits_file: Path | None,
     weights_file: Path | None,
+    policy_file: Path | None,
+    facts: Facts,
     fail_on: Verdict | None,
     to_kafka: bool,
     speed: float | None,
@@ -81,25 +88,27 @@ def replay(
     """
     if speed is not None and not to_kafka:
         raise click.UsageError("--speed goes with --to-kafka: without Kafka nothing waits for anything")
-    # Weights that are set for all commands are no mistake here.
-    weighed = ctx.get_parameter_source("weights_file") is click.core.ParameterSource.COMMANDLINE
-    if to_kafka and (as_json or show_all or fail_on or limits_file or weighed):
+    # Weights and a policy that are set for all commands are no mistake here.
+    given = click.core.ParameterSource.COMMANDLINE
+    judged = any(ctx.get_parameter_source(name) is given for name in ("weights_file", "policy_file"))
+    if to_kafka and (as_json or show_all or fail_on or limits_file or judged):
         raise click.UsageError(
-            "--to-kafka leaves the judging to the worker: drop --json, --all, --fail-on, --limits, --spin-weights"
+            "--to-kafka leaves the judging to the worker: drop --json, --all, --fail-on, --limits, --spin-weights, "
+            "--policy"
         )
-    reader = Reader(paths)
+    reader = Reader(paths, facts)
     if to_kafka:
         return to_topics(kafka, reader, speed)
     limits = read_limits(ctx, limits_file, weights_file=weights_file)
-    return judge(reader, limits, as_json=as_json, show_all=show_all, fail_on=fail_on)
+    return judge(reader, with_policy(limits, policy_file), as_json=as_json, show_all=show_all, fail_on=fail_on)
 
 
-def judge(reader: Reader, limits: Limits, *, as_json: bool, show_all: bool, fail_on: Verdict | None) -> int:
+def judge(reader: Reader, policy: Policy, *, as_json: bool, show_all: bool, fail_on: Verdict | None) -> int:
     """Run the detectors, print what they say, and give the exit code."""
     colour = False if os.environ.get("NO_COLOR") else None
-    totals = Totals(limits.mode)
+    totals = Totals(policy.common.mode)
     for session in reader.sessions():
-        played = play(session, limits)
+        played = play(session, policy)
         totals.add(played)
         if as_json:
             for alert in played.alerts:

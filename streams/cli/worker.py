@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from detectors import limits_from
-from streams.cli.options import Number, kafka_options, log_options, page_options, weights_option, with_weights
+from streams.cli.options import (
+    Number,
+    kafka_options,
+    log_options,
+    page_options,
+    policy_option,
+    weights_option,
+    with_policy,
+    with_weights,
+)
 from streams.cli.output import announce
 from streams.config import Config
 from streams.kafka import KafkaSettings, KafkaUnavailable
@@ -34,6 +43,7 @@ Examples:
   traction worker --bootstrap kafka:9092 --app-id staging
   traction worker --port 0 --log-level debug
   traction --config traction.toml worker                   limits in its table [limits]
+  traction worker --policy policy.toml                     followed while it runs; SIGHUP reads it at once
 
 \b
 When its state is back and it reads events it prints one line, and again when its partitions change:
@@ -85,6 +95,7 @@ Exit codes:
     help="Seconds that the brokers may be away from a commit before the worker gives up.",
 )
 @weights_option
+@policy_option
 @page_options(DEFAULT_PORT)
 @log_options
 @click.pass_obj
@@ -99,6 +110,7 @@ def worker(
     session_timeout: float,
     away_timeout: float,
     weights_file: Path | None,
+    policy_file: Path | None,
     pages: PageSettings,
 ) -> int:
     """Read agents' events, detect wheelspin, write alerts.
@@ -114,7 +126,7 @@ def worker(
         live_sessions=live_sessions,
         session_timeout=session_timeout,
         away_timeout=away_timeout,
-        limits=with_weights(limits_from((config or Config()).layers), weights_file),
+        policy=with_policy(with_weights(limits_from((config or Config()).layers), weights_file), policy_file),
     )
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -3,8 +3,9 @@
 `error` is true, false or null (not recorded); `ts`, ISO 8601 or seconds since 1970, may be missing; a cut `result` has
 `result_len` (characters) and `result_sha256` of the whole. A line with `kind` (`started`, `user_message`,
 `context_trimmed`, `ended`) and no `tool` tells of the session itself; `call_id`, `batch_id` and `duration_ms` may be
-given. A file may hold many sessions, also interleaved; only those whose end has not come yet stand in memory. This form
-is ours, so that a line which does not keep to it is an error.
+given. `repo`, `role`, `task_type` and `paths` hold for the whole session, whichever line says them first. A file may
+hold many sessions, also interleaved; only those whose end has not come yet stand in memory. This form is ours, so that
+a line which does not keep to it is an error.
 
 An empty result with `error` null is one that was not recorded where the session records success elsewhere
 (`error: false`), and an empty one where it never does.
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta
 
-from schemas.common import Amount, Count
+from schemas.common import Agent, Amount, Count, Name, Task
 from streams.importers.build import Builder, Call, Session
 from streams.importers.files import CannotRead
 from streams.importers.mend import CUT, NotJson, parse
@@ -34,6 +35,10 @@ NAME = "neutral"
 
 KINDS = ("started", "user_message", "context_trimmed", "ended")
 """What a line may tell of the session itself."""
+
+
+Paths = Annotated[tuple[Annotated[str, Meta(max_length=1024)], ...], Meta(max_length=1000)]
+"""As the contract has them."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -53,6 +58,10 @@ class Line(msgspec.Struct, frozen=True):
     batch_id: str | None = None
     duration_ms: Amount | None = None
     reason: str | None = None
+    repo: Name | None = None
+    role: Name | None = None
+    task_type: Name | None = None
+    paths: Paths = ()
 
 
 class _Head(msgspec.Struct):
@@ -172,8 +181,8 @@ def _time(ts: str | float | None) -> datetime | None:
 
 
 def _session(recording: Recording, name: str, opened: _Open) -> Session:
-    builder = Builder(name)
     lines = [line for _, _, line in sorted(opened.entries, key=lambda entry: entry[:2])]
+    builder = Builder(name, *_facts(lines))
     tells_success = any(line.error is False for line in lines)
     for line in lines:
         at = _time(line.ts)
@@ -183,6 +192,16 @@ def _session(recording: Recording, name: str, opened: _Open) -> Session:
             builder.happened(line.kind, at, line.reason)
     built = builder.build(recording.source, NAME)
     return replace(built, repeats=opened.repeats, differing=opened.differing)
+
+
+def _facts(lines: list[Line]) -> tuple[Agent | None, Task | None]:
+    """Give who acts, for which task, as far as a line says so."""
+    role = next((line.role for line in lines if line.role), None)
+    repo = next((line.repo for line in lines if line.repo), None)
+    kind = next((line.task_type for line in lines if line.task_type), None)
+    paths = next((line.paths for line in lines if line.paths), ())
+    task = Task(repo=repo, type=kind, paths=paths) if repo or kind or paths else None
+    return Agent(role=role) if role else None, task
 
 
 def _call(line: Line, *, tells_success: bool) -> Call:

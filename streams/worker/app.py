@@ -47,7 +47,8 @@ class Worker:
         app: the Faust app: the group, the assignment, the recovery.
         engine: what applies batches.
         ownerships: the partitions that are ours.
-        follower: the overrides.
+        overrides: the policy and the overrides in force.
+        follower: reads the overrides.
         metrics: counts.
     """
 
@@ -55,6 +56,7 @@ class Worker:
     app: faust.App
     engine: Engine
     ownerships: Ownerships
+    overrides: Overrides
     follower: OverridesFollower
     metrics: WorkerMetrics
 
@@ -161,7 +163,7 @@ def build(
         cast("StateTable", app.Table(name, key_type=bytes, value_type=bytes, partitions=partitions))
         for name in (SESSIONS_TABLE, TASKS_TABLE)
     )
-    overrides = Overrides(settings.limits)
+    overrides = Overrides(settings.policy)
     applier = Applier(settings, overrides, metrics, detection)
     follower = OverridesFollower(settings.kafka, overrides)
     ownerships = Ownerships(
@@ -177,7 +179,7 @@ def build(
         settings, ownerships=ownerships, applier=applier, follower=follower, metrics=metrics, abandon=abandon
     )
     app.transport = BatchTransport(app, engine)
-    worker = Worker(settings, app, engine, ownerships, follower, metrics)
+    worker = Worker(settings, app, engine, ownerships, overrides, follower, metrics)
     for name in settings.inputs:
         _add_agent(worker, name, partitions)
     return worker

@@ -14,43 +14,50 @@ from aiokafka import TopicPartition
 from detectors import InvalidLimits, Limits, limits_from
 from schemas.decode import InvalidEvent, check_key, decode
 from schemas.topics import OVERRIDES
-from streams.kafka import consumer
 from streams.received import check_header_names
+from streams.whole import WholeTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from datetime import datetime
 
-    from aiokafka import AIOKafkaConsumer
     from aiokafka.structs import ConsumerRecord
 
     from schemas.common import Agent, Task
     from schemas.events import Override
     from streams.kafka import KafkaSettings
+    from streams.policy.policy import Held, Policy
 
 logger = logging.getLogger(__name__)
 
-POLL_MS = 1_000
-"""How long one fetch may wait for news."""
-
 VOLATILE = "tools.volatile"
-"""The limits that only the settings file may set: a bad regular expression would stop every worker."""
+"""The limits that only a file may set, of settings or of a policy: a bad regular expression would stop every worker."""
 
 MAX_COMBINATIONS = 10_000
 """Merged limits that are kept; sessions that share their overrides share one."""
 
 
 class Overrides:
-    """The overrides in force, by scope.
+    """The overrides in force, by scope, over the policy in force.
 
     Args:
-        base: the limits where no override says otherwise.
+        policy: says by which limits is judged where no override says otherwise.
     """
 
-    def __init__(self, base: Limits) -> None:
-        self._base = base
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
         self._by_scope: dict[str, Override] = {}
-        self._merged: dict[tuple[str, ...], Limits] = {}
+        self._merged: dict[tuple[Held, tuple[str, ...]], Limits] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._policy
+
+    def replace(self, policy: Policy) -> None:
+        """Put another policy in force, from the next event on; the overrides stay."""
+        self._policy = policy
+        self._merged.clear()
 
     def put(self, override: Override) -> None:
         """Take an override over, in place of an earlier one of its scope.
@@ -62,11 +69,12 @@ class Overrides:
             raise InvalidEvent(
                 "invalid_value",
                 f"{VOLATILE} cannot be set by an override, since a bad regular expression would stop the workers",
-                f"set it in the settings file, table [limits.{VOLATILE}], and send the override again without it",
+                f"set it in the settings file or the policy, table [limits.{VOLATILE}], and send the override again "
+                "without it",
                 field=f"limits.{VOLATILE}",
             )
         try:
-            limits_from([_layer(override)], self._base)
+            limits_from([_layer(override)], self._policy.common)
         except InvalidLimits as problem:
             raise InvalidEvent(
                 "invalid_value", str(problem), "send the override again with limits that exist", field="limits"
@@ -93,8 +101,9 @@ class Overrides:
             task_id: the task's id; the session's own where none was given.
             at: the event's time.
         """
+        policy = self._policy
         if not self._by_scope:
-            return self._base, False
+            return policy.limits(agent, task), False
         scopes = (
             f"role:{agent.role}" if agent else "",
             f"repo:{task.repo}" if task else "",
@@ -103,20 +112,16 @@ class Overrides:
         )
         held = [found for scope in scopes if (found := self._by_scope.get(scope)) and _holds(found, at)]
         if not held:
-            return self._base, False
-        return self._limits(held), any(override.mute for override in held)
-
-    def _limits(self, held: list[Override]) -> Limits:
-        key = tuple(override.scope for override in held)
+            return policy.limits(agent, task), False
+        key = policy.held(agent, task), tuple(override.scope for override in held)
         limits = self._merged.get(key)
         if limits is None:
             if len(self._merged) >= MAX_COMBINATIONS:
                 self._merged.clear()
-            limits = self._merged[key] = self._merge(held)
-        return limits
+            limits = self._merged[key] = self._merge(policy.limits(agent, task), held)
+        return limits, any(override.mute for override in held)
 
-    def _merge(self, held: Iterable[Override]) -> Limits:
-        limits = self._base
+    def _merge(self, limits: Limits, held: Iterable[Override]) -> Limits:
         for override in held:
             try:
                 limits = limits_from([_layer(override)], limits)
@@ -137,7 +142,7 @@ def _holds(override: Override, at: datetime) -> bool:
     return override.expires_at is None or at < override.expires_at
 
 
-class OverridesFollower:
+class OverridesFollower(WholeTopic):
     """Keeps `Overrides` as the topic says.
 
     Args:
@@ -146,41 +151,9 @@ class OverridesFollower:
     """
 
     def __init__(self, kafka: KafkaSettings, overrides: Overrides) -> None:
-        self._topic = kafka.topic(OVERRIDES)
+        super().__init__(kafka, kafka.topic(OVERRIDES), self._put)
         self._overrides = overrides
-        self._consumer: AIOKafkaConsumer = consumer(kafka)
         self._rejected: dict[bytes, tuple[ConsumerRecord, InvalidEvent]] = {}
-        self.positions: dict[TopicPartition, int] = {}
-        """For each partition of the topic the offset to read next."""
-
-    async def start(self) -> None:
-        """Read the whole topic.
-
-        Raises:
-            KafkaError: it cannot be read.
-        """
-        self._consumer.subscribe([self._topic])  # without a group, that is all partitions of it
-        await self._consumer.start()
-        tps = sorted(self._consumer.assignment())
-        ends: dict[TopicPartition, int] = await self._consumer.end_offsets(tps)
-        while any([await self._consumer.position(tp) < ends[tp] for tp in tps]):
-            await self._take()
-        for tp in tps:
-            self.positions[tp] = await self._consumer.position(tp)
-
-    async def follow(self, on_change: Callable[[], None]) -> None:
-        """Take over what comes; never returns.
-
-        Args:
-            on_change: called after records were taken over.
-        """
-        while True:
-            if await self._take():
-                on_change()
-
-    async def stop(self) -> None:
-        """Leave the brokers."""
-        await self._consumer.stop()
 
     def rejected(self, since: dict[TopicPartition, int]) -> list[tuple[ConsumerRecord, InvalidEvent]]:
         """Give the records that cannot be used.
@@ -194,15 +167,7 @@ class OverridesFollower:
             if record.offset >= since.get(TopicPartition(record.topic, record.partition), 0)
         ]
 
-    async def _take(self) -> int:
-        fetched: dict[TopicPartition, list[ConsumerRecord]] = await self._consumer.getmany(timeout_ms=POLL_MS)
-        for tp, records in fetched.items():
-            for record in records:
-                self._apply(record)
-            self.positions[tp] = records[-1].offset + 1
-        return len(fetched)
-
-    def _apply(self, record: ConsumerRecord) -> None:
+    def _put(self, record: ConsumerRecord) -> None:
         key = record.key or b""
         self._rejected.pop(key, None)
         scope = key.decode("utf-8", "replace")

@@ -19,6 +19,8 @@ from streams.fetching import UnreadableBatch
 from streams.lag import LagWatch
 from streams.metrics import WorkerMetrics
 from streams.pages import Health, Pages
+from streams.policy.metrics import PolicyMetrics
+from streams.policy.watch import PolicyWatch
 from streams.topics import check_topics
 from streams.worker.app import build
 from streams.worker.faults import EXIT_FAILED, abandon, end_now
@@ -82,6 +84,9 @@ async def run(
             worker.run(),
             Watch(worker, health, ready).run(),
             LagWatch(settings.kafka, metrics, health, lambda: progress(worker)).run(),
+            PolicyWatch(
+                settings.policy.path, settings.policy.base, worker.overrides.replace, PolicyMetrics(registry)
+            ).run(),
         ]
         tasks = {asyncio.create_task(coroutine) for coroutine in work}
         stopping = asyncio.create_task(stop.wait(), name="stop")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from detectors import Limits
 from schemas.topics import ALERTS, DEAD_LETTERS, SESSION_INPUTS, Topic
 from streams.kafka import KafkaSettings
+from streams.policy.policy import Policy
 from streams.topics import DEFAULT_APP_ID, SESSIONS_TABLE, TASK_EVENTS, TASKS_TABLE, changelog_name, task_events_name
 
 POLL_RECORDS = 2_000
@@ -49,8 +49,8 @@ class WorkerSettings:
         session_timeout: seconds without a sign of life after which the group gives a worker up.
         away_timeout: seconds that a commit, or taking partitions over, may last before the worker gives up and exits.
         sweep_interval: seconds between two looks for tasks that nothing was heard of for longer than
-            `limits.tasks.retention_days`.
-        limits: the detectors' limits where no override says otherwise.
+            `tasks.retention_days` of the policy.
+        policy: says by which limits sessions and tasks are judged; its file is followed while the worker runs.
     """
 
     kafka: KafkaSettings = field(default_factory=KafkaSettings)
@@ -61,7 +61,7 @@ class WorkerSettings:
     session_timeout: float = 30.0
     away_timeout: float = 60.0
     sweep_interval: float = 600.0
-    limits: Limits = field(default_factory=Limits)
+    policy: Policy = field(default_factory=Policy)
 
     @property
     def heartbeat_interval(self) -> float:

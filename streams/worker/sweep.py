@@ -40,7 +40,6 @@ class Sweeper:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._retention_ms = worker.settings.limits.tasks.retention_days * MS_PER_DAY
 
     async def run(self) -> None:
         """Sweep from time to time; never returns."""
@@ -57,9 +56,10 @@ class Sweeper:
             return  # what is back of a task may be older than what is not
         # Nothing awaits between: what is owned now is recovered, and what is won later is not among it.
         owned = worker.ownerships.current
-        now_ms = await self._now_ms(owned)
+        retention_ms = worker.overrides.policy.common.tasks.retention_days * MS_PER_DAY
+        before_ms = int(await self._now_ms(owned) - retention_ms)
         for partition in owned.values():
-            await self._sweep_partition(partition, int(now_ms - self._retention_ms))
+            await self._sweep_partition(partition, before_ms)
 
     async def _now_ms(self, owned: Mapping[int, Partition]) -> float:
         """Give the time up to which everything was applied; 0 when that is not known."""
