@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from streams.topics import Found
 
 
-def judge(settings: KafkaSettings, found: Mapping[str, Found | None], app_id: str = DEFAULT_APP_ID) -> list[str]:
+def judge(
+    settings: KafkaSettings,
+    found: Mapping[str, Found | None],
+    app_id: str = DEFAULT_APP_ID,
+    group: str | None = None,
+) -> list[str]:
     """Say what is wrong with the topics as they are, a sentence each; nothing when all is well.
 
     Partition counts, cleanup where it decides what is lost, and sizes of dead letters are judged; retention is left to
@@ -30,10 +35,11 @@ def judge(settings: KafkaSettings, found: Mapping[str, Found | None], app_id: st
         settings: gives the prefix.
         found: the topics by name, None for missing ones, with their configuration.
         app_id: the worker's.
+        group: the escalation consumer's; None for the one that belongs to the worker.
     """
     there = {name: topic for name, topic in found.items() if topic is not None}
-    plans = {each.name: each for each in plan(settings, partitions=1, app_id=app_id)}
-    problems = missing_topics(settings, found.keys() - there.keys(), app_id)
+    plans = {each.name: each for each in plan(settings, partitions=1, app_id=app_id, group=group)}
+    problems = missing_topics(settings, found.keys() - there.keys(), app_id, group)
     problems += unequal_partitions(
         {name: topic.partitions for name, topic in there.items() if plans[name].same_partitions}
     )

@@ -34,7 +34,7 @@ DEFAULT_APP_ID = "traction"
 REPLICATION = 3
 """Default replication, where there are as many brokers: one of them can be lost without losing or refusing a record."""
 
-WHOLE = (contract.OVERRIDES, contract.KNOWN_FLAPPING)
+WHOLE = (contract.OVERRIDES, contract.KNOWN_FLAPPING, contract.FITNESS)
 """Small topics that readers read whole: one partition."""
 
 SESSIONS_TABLE = "sessions"
@@ -50,6 +50,13 @@ TASK_EVENTS = Topic(
     description="What sessions' events mean to their task, as workers tell each other.",
 )
 """A topic of the workers' own, no part of the contract: named by `task_events_name`, its form may change any time."""
+
+LADDERS_CONFIG = {
+    "cleanup.policy": "compact",
+    # Compaction leaves the newest segment alone, and whoever takes a partition reads it: 64 MiB take a second or so.
+    "segment.bytes": str(2**26),
+}
+"""Configuration of the escalation consumer's own topic, no part of the contract: named by `ladders_name`."""
 
 KNOWN_SECONDS = 3.0
 """How long the brokers may take to learn of a topic that was just created."""
@@ -111,31 +118,50 @@ def task_events_name(app_id: str) -> str:
     return f"{app_id}-{TASK_EVENTS.name}"
 
 
-def plan(settings: KafkaSettings, *, partitions: int, app_id: str = DEFAULT_APP_ID) -> tuple[Plan, ...]:
+def default_group(app_id: str) -> str:
+    """Name the group of the escalation consumer that belongs to a worker, where none is given."""
+    return f"{app_id}-escalation"
+
+
+def ladders_name(group: str) -> str:
+    """Name the topic that keeps what the escalation consumer remembers of tasks."""
+    return f"{group}-ladders"
+
+
+def plan(
+    settings: KafkaSettings, *, partitions: int, app_id: str = DEFAULT_APP_ID, group: str | None = None
+) -> tuple[Plan, ...]:
     """Say which topics there should be.
 
     Args:
         settings: gives the prefix.
-        partitions: of the session inputs, the workers' own topics, and what is written by session.
+        partitions: of the session inputs, the processes' own topics, and what is written by session or task.
         app_id: the worker's.
+        group: the escalation consumer's; None for `default_group`.
     """
     plans = [
         Plan(
             name=settings.topic(topic),
             partitions=1 if topic in WHOLE else partitions,
             config=_config(topic),
-            same_partitions=topic.session_input,
+            same_partitions=_same_partitions(topic),
         )
         for topic in contract.TOPICS
     ]
     plans += [
         Plan(name=name, partitions=partitions, config=config, same_partitions=True)
-        for name, config in own_topics(app_id).items()
+        for name, config in (
+            worker_topics(app_id) | {ladders_name(group or default_group(app_id)): LADDERS_CONFIG}
+        ).items()
     ]
     return tuple(plans)
 
 
-def own_topics(app_id: str) -> dict[str, dict[str, str]]:
+def _same_partitions(topic: Topic) -> bool:
+    return topic.session_input or topic is contract.ALERTS
+
+
+def worker_topics(app_id: str) -> dict[str, dict[str, str]]:
     """Give the configuration of the workers' own topics, by name: no part of the contract."""
     return {
         task_events_name(app_id): _config(TASK_EVENTS),
@@ -164,16 +190,18 @@ async def create_topics(
     partitions: int = DEFAULT_PARTITIONS,
     replication: int | None = None,
     app_id: str = DEFAULT_APP_ID,
+    group: str | None = None,
 ) -> dict[str, Outcome]:
-    """Create what is missing of the contract's topics and the workers' own.
+    """Create what is missing of the contract's topics and the processes' own.
 
     Existing topics are left as they are. Creating is not atomic: when it fails half-way, run it again.
 
     Args:
         settings: where and how to connect.
-        partitions: of the session inputs, the workers' own topics, and what is written by session.
+        partitions: of the session inputs, the processes' own topics, and what is written by session or task.
         replication: copies of each partition; None means 3, or as many as there are brokers when these are fewer.
         app_id: the worker's.
+        group: the escalation consumer's; None for `default_group`.
 
     Returns:
         What became of each topic, by name.
@@ -184,7 +212,7 @@ async def create_topics(
             refuse to create one.
     """
     async with running(admin(settings), settings) as client:
-        wanted = plan(settings, partitions=partitions, app_id=app_id)
+        wanted = plan(settings, partitions=partitions, app_id=app_id, group=group)
         found = await _describe(client, {each.name for each in wanted})
         problems = _other_partitions(wanted, found)
         if problems:
@@ -231,12 +259,15 @@ async def _create(client: AIOKafkaAdminClient, missing: list[Plan], replication:
     return created
 
 
-async def find_topics(settings: KafkaSettings, *, app_id: str = DEFAULT_APP_ID) -> dict[str, Found | None]:
+async def find_topics(
+    settings: KafkaSettings, *, app_id: str = DEFAULT_APP_ID, group: str | None = None
+) -> dict[str, Found | None]:
     """Look at what there is of our topics, with their configuration.
 
     Args:
         settings: where and how to connect.
         app_id: the worker's.
+        group: the escalation consumer's; None for `default_group`.
 
     Returns:
         Each topic that should be there, by name, None for those that are not.
@@ -244,7 +275,7 @@ async def find_topics(settings: KafkaSettings, *, app_id: str = DEFAULT_APP_ID) 
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
     """
-    names = [each.name for each in plan(settings, partitions=1, app_id=app_id)]
+    names = [each.name for each in plan(settings, partitions=1, app_id=app_id, group=group)]
     async with running(admin(settings), settings) as client:
         found = await _describe(client, names)
         configs = await _configs(client, list(found))
@@ -255,30 +286,35 @@ async def find_topics(settings: KafkaSettings, *, app_id: str = DEFAULT_APP_ID) 
 
 
 async def check_topics(
-    settings: KafkaSettings, *, app_id: str | None = None, topics: Collection[Topic] = contract.TOPICS
+    settings: KafkaSettings,
+    *,
+    app_id: str | None = None,
+    group: str | None = None,
+    topics: Collection[Topic] = contract.TOPICS,
 ) -> int:
     """Check before the start that the topics a process needs are there and fit together.
 
     Args:
         settings: where and how to connect.
-        app_id: the worker's, when its own topics are needed too.
-        topics: those the process reads or writes.
+        app_id: the worker's, when topics of its own are needed: all of them, or for a `group` what they forward.
+        group: the escalation consumer's, when its own are needed.
+        topics: those of the contract that the process reads or writes.
 
     Returns:
-        The partitions of the session inputs; 0 when none of them is among the topics.
+        The partitions of the topics that must have equally many; 0 when none of them is needed.
 
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
-        TopicsError: a topic is missing, or the session inputs and the workers' own topics have unequal partitions.
+        TopicsError: a topic is missing, or topics that must have equally many partitions have not.
     """
-    names = {settings.topic(topic) for topic in topics}
-    equal = {settings.topic(topic) for topic in topics if topic.session_input}
+    own = set() if group is None else {ladders_name(group)}
     if app_id is not None:
-        names |= own_topics(app_id).keys()
-        equal |= own_topics(app_id).keys()
+        own |= worker_topics(app_id).keys() if group is None else {task_events_name(app_id)}
+    names = {settings.topic(topic) for topic in topics} | own
+    equal = {settings.topic(topic) for topic in topics if _same_partitions(topic)} | own
     async with running(admin(settings), settings) as client:
         found = await _describe_all(client, names)
-    problems = missing_topics(settings, names - found.keys(), app_id) + unequal_partitions(
+    problems = missing_topics(settings, names - found.keys(), app_id, group) + unequal_partitions(
         {name: found[name].partitions for name in equal & found.keys()}
     )
     if problems:
@@ -286,7 +322,21 @@ async def check_topics(
     return found[min(equal)].partitions if equal else 0
 
 
-def missing_topics(settings: KafkaSettings, names: Collection[str], app_id: str | None) -> list[str]:
+async def partition_counts(settings: KafkaSettings, names: Collection[str]) -> dict[str, int]:
+    """Tell how many partitions topics have; those that are not there, or not shown to us, are left out.
+
+    Args:
+        settings: where and how to connect.
+        names: their names on the brokers.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+    """
+    async with running(admin(settings), settings) as client:
+        return {name: found.partitions for name, found in (await _describe(client, names)).items()}
+
+
+def missing_topics(settings: KafkaSettings, names: Collection[str], app_id: str | None, group: str | None) -> list[str]:
     """Say which topics are missing and how to create them; nothing when none is."""
     if not names:
         return []
@@ -295,6 +345,8 @@ def missing_topics(settings: KafkaSettings, names: Collection[str], app_id: str 
         command += ["--prefix", settings.prefix]
     if app_id is not None and app_id != DEFAULT_APP_ID:
         command += ["--app-id", app_id]
+    if group is not None and group != default_group(app_id or DEFAULT_APP_ID):
+        command += ["--group", group]
     problem = (
         f"missing, or not shown to us for want of rights: {', '.join(sorted(names))}. "
         f"Create what is missing: {shlex.join(command)}"

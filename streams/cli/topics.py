@@ -12,7 +12,14 @@ from aiokafka.errors import KafkaError
 from streams.cli.options import kafka_options, log_options
 from streams.kafka import KafkaUnavailable, unavailable
 from streams.topic_check import judge
-from streams.topics import DEFAULT_APP_ID, DEFAULT_PARTITIONS, Found, TopicsError, create_topics, find_topics
+from streams.topics import (
+    DEFAULT_APP_ID,
+    DEFAULT_PARTITIONS,
+    Found,
+    TopicsError,
+    create_topics,
+    find_topics,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -26,6 +33,10 @@ TELLING = ("cleanup.policy", "retention.ms", "max.message.bytes", "min.insync.re
 
 app_id_option = click.option(
     "--app-id", default=DEFAULT_APP_ID, help="The worker's application id; begins the names of its own topics."
+)
+group_option = click.option(
+    "--group",
+    help="The escalation consumer's group; begins the name of its own topic.  [default: APP_ID-escalation]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -66,17 +77,20 @@ Examples:
     help="Copies of each partition.  [default: 3, or as many as there are brokers when these are fewer]",
 )
 @app_id_option
+@group_option
 @json_option
 @kafka_options
 @log_options
-def create(*, kafka: KafkaSettings, partitions: int, replication: int | None, app_id: str, as_json: bool) -> None:
+def create(
+    *, kafka: KafkaSettings, partitions: int, replication: int | None, app_id: str, group: str | None, as_json: bool
+) -> None:
     """Create the topics that are missing.
 
     Existing topics are left as they are and named; one with another number of partitions is an error.
     """
     outcomes = _run(
         kafka,
-        lambda: create_topics(kafka, partitions=partitions, replication=replication, app_id=app_id),
+        lambda: create_topics(kafka, partitions=partitions, replication=replication, app_id=app_id, group=group),
         as_json=as_json,
     )
     if as_json:
@@ -88,12 +102,13 @@ def create(*, kafka: KafkaSettings, partitions: int, replication: int | None, ap
 
 @topics.command("list")
 @app_id_option
+@group_option
 @json_option
 @kafka_options
 @log_options
-def list_topics(*, kafka: KafkaSettings, app_id: str, as_json: bool) -> None:
+def list_topics(*, kafka: KafkaSettings, app_id: str, group: str | None, as_json: bool) -> None:
     """List the topics as they are."""
-    found = _run(kafka, lambda: find_topics(kafka, app_id=app_id), as_json=as_json)
+    found = _run(kafka, lambda: find_topics(kafka, app_id=app_id, group=group), as_json=as_json)
     if as_json:
         _print({"ok": True, "topics": {name: _builtins(topic) for name, topic in found.items()}})
         return
@@ -104,13 +119,14 @@ def list_topics(*, kafka: KafkaSettings, app_id: str, as_json: bool) -> None:
 
 @topics.command()
 @app_id_option
+@group_option
 @json_option
 @kafka_options
 @log_options
-def check(*, kafka: KafkaSettings, app_id: str, as_json: bool) -> int:
+def check(*, kafka: KafkaSettings, app_id: str, group: str | None, as_json: bool) -> int:
     """Check that the topics are there and fit together."""
-    found = _run(kafka, lambda: find_topics(kafka, app_id=app_id), as_json=as_json)
-    problems = judge(kafka, found, app_id)
+    found = _run(kafka, lambda: find_topics(kafka, app_id=app_id, group=group), as_json=as_json)
+    problems = judge(kafka, found, app_id, group)
     if as_json:
         _print({"ok": not problems, "problems": problems})
     else:

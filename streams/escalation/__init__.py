@@ -1,5 +1,5 @@
-"""The escalation consumer: reads alerts and writes what is to be done about them, each alert exactly once.
+"""The escalation consumer: reads alerts and answers, and writes what is to be done next, each step exactly once.
 
-`policy` decides (pure), `report` words the page for people, `ownership` and `consumer` do the Kafka part. It must not
-read agents' events or keep state of sessions: what it needs is in the alert.
+`ladder` decides (pure), `words` and `report` word what agents and people are told; `consumer` and what it uses do the
+Kafka part. It must not read agents' events: what it needs is in the alerts and in what workers report of the tasks.
 """

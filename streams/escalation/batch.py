@@ -1,153 +1,222 @@
-"""Turns a fetched batch of alerts into the records to write, without awaiting anything.
+"""What one turn of one partition comes to: records and time that passed become records to write, without awaiting.
 
-Repetitions are dropped by alert id, what cannot be read becomes a dead letter, the rest goes through the policy. What
-was counted is kept beside the records, to be added to the metrics once they are committed.
+It hands alerts, events and time to the ladder, and keeps what was counted beside what is to be written, to be added to
+the metrics once that is committed. What follows from a record is the ladder's business.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from schemas import topics
-from schemas.decode import decode
-from schemas.encode import encode, headers, record_key
+from schemas.decode import check_key, decode
 from schemas.invalid import InvalidEvent
-from schemas.outputs import Alert, Directive, KnownFlapping, Termination
-from streams.escalation.policy import PolicySettings, respond
+from schemas.outputs import Alert, Directive, Notification, Termination
+from streams.escalation.kept import brief
+from streams.escalation.ladder import Context, on_alert, on_event, on_time
 from streams.escalation.text import line
-from streams.received import check_header_names, dead_letter, traceparent
+from streams.forwarded import read_forwarded
+from streams.received import check_header_names, traceparent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from datetime import datetime
 
-    from aiokafka import ConsumerRecord
+    from aiokafka.structs import ConsumerRecord
 
-    from schemas.topics import Topic
-    from streams.escalation.ownership import Owner
-    from streams.escalation.policy import Output
-    from streams.kafka import KafkaSettings
+    from detectors import TaskEvent
+    from streams.escalation.context import Choose
+    from streams.escalation.fitness import Partial
+    from streams.escalation.ladder import Output, Tally
+    from streams.escalation.ladders import Ladders, Resolve
+    from streams.escalation.metrics import EscalationMetrics
+    from streams.escalation.outgoing import Out, Outgoing
+    from streams.escalation.state import LadderState
 
-SOURCE = "/traction/escalation"
-"""What outputs give as their CloudEvents source."""
+logger = logging.getLogger(__name__)
 
 MOST_LOGGED = 120
 """Characters of an id in a log line."""
 
-TOPICS: dict[type[Output], Topic] = {
-    Directive: topics.DIRECTIVES,
-    Termination: topics.TERMINATIONS,
-    KnownFlapping: topics.KNOWN_FLAPPING,
-}
-
 
 @dataclass(frozen=True, slots=True)
-class Out:
-    """One record to write."""
+class Rules:
+    """What a turn goes by.
 
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]]
+    Attributes:
+        resolve: gives the ladder of the policy for an agent and task.
+        control_topic: where orchestrators answer.
+        choose: picks where a rotation goes.
+    """
+
+    resolve: Resolve
+    control_topic: str
+    choose: Choose
 
 
 @dataclass(slots=True)
 class Batch:
-    """What a batch of alerts comes to.
+    """What a turn comes to.
 
     Attributes:
-        position: the offset to commit.
-        timestamp: time of the last record, in seconds since 1970.
-        count: records that were not applied before.
         outputs: the records to write, in order.
-        levels: alerts by level, repetitions included.
-        actions: directives by action.
-        terminations: one line for the log for each.
-        duplicates: alerts dropped because their id was seen.
-        dead: alerts that cannot be read, by reason.
+        count: records read.
         answered: times of the alerts that led to outputs, in seconds since 1970.
+        state_bytes: bytes of ladders among the outputs.
+        counted: what to count, by metric and labels.
+        lines: what is told in the log.
     """
 
-    position: int
-    timestamp: float | None = None
-    count: int = 0
     outputs: list[Out] = field(default_factory=list)
-    levels: Counter[str] = field(default_factory=Counter)
-    actions: Counter[str] = field(default_factory=Counter)
-    terminations: list[str] = field(default_factory=list)
-    duplicates: int = 0
-    dead: Counter[str] = field(default_factory=Counter)
+    count: int = 0
     answered: list[float] = field(default_factory=list)
+    state_bytes: int = 0
+    counted: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    lines: list[str] = field(default_factory=list)
+
+    def measure(self, metrics: EscalationMetrics, now: float) -> None:
+        """Add what was counted to the metrics, and write the log; `now` in seconds since 1970."""
+        if self.count:
+            metrics.batch_records.observe(self.count)
+        for (name, *labels), count in self.counted.items():
+            metric = getattr(metrics, name)
+            (metric.labels(*labels) if labels else metric).inc(count)
+        metrics.state_bytes.inc(self.state_bytes)
+        for timestamp in self.answered:
+            metrics.response_seconds.observe(max(0.0, now - timestamp))
+        for each in self.lines:
+            logger.warning("%s", each)
 
 
-def answer(
-    records: Iterable[ConsumerRecord],
-    owner: Owner,
-    *,
-    policy: PolicySettings,
-    kafka: KafkaSettings,
-    group: str,
-    now: datetime,
-) -> Batch:
-    """Say what is to be written for a batch; what lies before the owner's first offset only fills its memory.
+class UnitTurn:
+    """One turn of one partition.
 
     Args:
-        records: alerts as they were fetched, in order.
-        owner: whose batch it is; its memory of ids is brought up to date.
-        policy: see `PolicySettings`.
-        kafka: gives the topics' names.
-        group: the consumer group, for dead letters.
+        partition: its number.
+        ladders: its ladders; brought up to date.
+        partial: its counts of fitness; likewise.
+        rules: what it goes by.
+        outgoing: makes the records.
         now: when this is decided.
     """
-    batch = Batch(position=owner.position)
-    for record in records:
-        fresh = record.offset >= owner.first
-        try:
-            check_header_names(record.headers)
-            alert = decode(topics.ALERTS, record.value, record.headers)
-        except InvalidEvent as problem:
-            if fresh:
-                batch.dead[problem.reason] += 1
-                letter = dead_letter(record, problem, group)
-                batch.outputs.append(Out(kafka.topic(topics.DEAD_LETTERS), letter.key, letter.value, letter.headers))
-        else:
-            if not isinstance(alert, Alert):
-                raise TypeError(f"the alerts topic decodes to {type(alert).__name__}")
-            new = owner.recent.add(alert.alert_id)
-            if fresh:
-                batch.levels[alert.level] += 1
-                batch.duplicates += not new
-            if fresh and new:
-                _respond(batch, alert, record, policy=policy, kafka=kafka, now=now)
-        if fresh:
-            batch.count += 1
-            batch.timestamp = record.timestamp / 1000
-    return batch
+
+    def __init__(
+        self, partition: int, ladders: Ladders, partial: Partial, *, rules: Rules, outgoing: Outgoing, now: datetime
+    ) -> None:
+        self._partition = partition
+        self._ladders = ladders
+        self._partial = partial
+        self._rules = rules
+        self._outgoing = outgoing
+        self._now = now
+        self._now_ms = round(now.timestamp() * 1000)
+        self._touched: dict[str, LadderState] = {}
+        self._timed: set[str] = set()
+        self._context = Context(rules.control_topic, rules.choose, self._count)
+        self.batch = Batch()
+
+    def take(self, records: Iterable[ConsumerRecord], alerts: str) -> None:
+        """Answer records, in order.
+
+        Args:
+            records: alerts and forwarded events.
+            alerts: name of the topic of alerts.
+        """
+        for record in records:
+            self.batch.count += 1
+            try:
+                (self._alert if record.topic == alerts else self._event)(record)
+            except InvalidEvent as problem:
+                self.batch.counted["dead_letters", problem.reason] += 1
+                self.batch.outputs.append(self._outgoing.refused(record, problem))
+
+    def pass_time(self, most: int) -> None:
+        """Do what has come due, for so many tasks at most."""
+        for task_id in self._ladders.due(self._now_ms, most):
+            self._timed.add(task_id)
+            state = self._load(task_id)
+            self._put(on_time(state, self._now, self._rules.resolve(state.agent, state.task), self._context))
+
+    def end(self) -> Batch:
+        """Give what the turn comes to, with the ladders and counts that it changed."""
+        for task_id, state in self._touched.items():
+            changed, value = self._ladders.save(task_id, state, self._rules.resolve, self._now_ms)
+            if changed:
+                self.batch.outputs.append(self._outgoing.ladder(self._partition, task_id, value))
+                self.batch.state_bytes += len(value or b"")
+                self.batch.counted[("timers",)] += task_id in self._timed
+        self.batch.outputs += [self._outgoing.output(counts) for counts in self._partial.changed()]
+        return self.batch
+
+    def _alert(self, record: ConsumerRecord) -> None:
+        check_header_names(record.headers)
+        alert = cast("Alert", decode(topics.ALERTS, record.value, record.headers))
+        check_key(topics.ALERTS, alert, record.key)
+        state = self._load(alert.task_id)
+        self.batch.counted["alerts", alert.level] += 1
+        if brief(alert.alert_id) in state.seen:
+            self.batch.counted[("duplicates",)] += 1
+        policy = self._rules.resolve(alert.agent or state.agent, alert.task or state.task)
+        outputs = on_alert(state, alert, self._now, policy, self._context)
+        self._put(outputs, traceparent(record.headers))
+        if outputs:
+            self.batch.answered.append(record.timestamp / 1000)
+
+    def _event(self, record: ConsumerRecord) -> None:
+        event, _ = read_forwarded(record)
+        state = self._load(event.task_id)
+        if event.word is not None:
+            self.batch.counted["answers", event.word, answered(state, event)] += 1
+        policy = self._rules.resolve(event.agent or state.agent, event.task or state.task)
+        self._put(on_event(state, event, self._now, policy, self._context), traceparent(record.headers))
+
+    def _load(self, task_id: str) -> LadderState:
+        state = self._touched.get(task_id)
+        if state is None:
+            state = self._touched[task_id] = self._ladders.load(task_id)
+        return state
+
+    def _count(self, tally: Tally) -> None:
+        self._partial.add(tally, self._now)
+
+    def _put(self, outputs: list[Output], trace: bytes | None = None) -> None:
+        for output in outputs:
+            self.batch.outputs.append(self._outgoing.output(output, trace))
+            _note(output, self.batch)
 
 
-def _respond(
-    batch: Batch, alert: Alert, record: ConsumerRecord, *, policy: PolicySettings, kafka: KafkaSettings, now: datetime
-) -> None:
-    trace = traceparent(record.headers)
-    outputs = respond(alert, now, policy)
-    for output in outputs:
-        batch.outputs.append(
-            Out(
-                topic=kafka.topic(TOPICS[type(output)]),
-                key=record_key(output),
-                value=encode(output),
-                headers=headers(output, source=SOURCE, traceparent=trace),
+def _note(output: Output, batch: Batch) -> None:
+    """Count an output, and tell people who read the log of terminations."""
+    if isinstance(output, Directive):
+        batch.counted["directives", output.action] += 1
+    elif isinstance(output, Notification):
+        batch.counted["notifications", output.kind] += 1
+        if output.kind == "unanswered":
+            batch.counted[("unanswered",)] += 1
+            batch.lines.append(
+                f"nobody answers the termination of session {line(output.session_id, MOST_LOGGED)}: stop it by hand "
+                f"(termination {output.answers}, task {line(output.task_id, MOST_LOGGED)})"
             )
+    elif isinstance(output, Termination):
+        batch.counted["terminations", "first" if output.attempt == 1 else "repeated"] += 1
+        again = "" if output.attempt == 1 else f", attempt {output.attempt}"
+        batch.lines.append(
+            f"session {line(output.session_id, MOST_LOGGED)} is to be terminated: {line(output.report.title, 200)} "
+            f"(termination {output.termination_id}{again}, alert {line(output.alert_id, MOST_LOGGED)}, "
+            f"task {line(output.task_id, MOST_LOGGED)})"
         )
-        if isinstance(output, Directive):
-            batch.actions[output.action] += 1
-        if isinstance(output, Termination):
-            batch.terminations.append(
-                f"session {line(output.session_id, MOST_LOGGED)} is to be terminated: {line(output.report.title, 200)} "
-                f"(termination {output.termination_id}, alert {line(output.alert_id, MOST_LOGGED)}, "
-                f"task {line(output.task_id, MOST_LOGGED)})"
-            )
-    if outputs:
-        batch.answered.append(record.timestamp / 1000)
+
+
+def answered(state: LadderState, event: TaskEvent) -> str:
+    """Tell what a word answers, of what a task's ladder knows: see `streams.escalation.metrics.ANSWERED`."""
+    if not event.answers:
+        return "nothing"
+    climbs = [climb for key in (event.session_id, "") if (climb := state.climbs.get(key)) is not None]
+    if any(climb.pending and climb.pending.termination_id == event.answers for climb in climbs):
+        return "termination"
+    if any(climb.directive_id == event.answers for climb in climbs):
+        return "directive"
+    return "alert" if brief(event.answers) in state.seen else "nothing"

@@ -1,40 +1,46 @@
-"""Reads alerts and writes what follows from them, in one transaction per partition and batch with the offset read.
+"""Reads alerts and answers and writes what follows, in one transaction per partition and turn with the offsets read.
 
-So a reader of committed records sees each alert's consequences exactly once, whatever crashes or freezes: a former
-owner of a partition is fenced and ends with `Fenced`. What follows from an alert is the policy's business.
+So a reader of committed records sees the consequences of each exactly once, whatever crashes or freezes: a former owner
+of a partition is fenced and ends with `Fenced`. What follows from a record, or from time, is the ladder's business.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import contextlib
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError
 
 from schemas import topics
-from streams.escalation.batch import Batch, answer
-from streams.escalation.ownership import Owner, Ownerships
+from streams.escalation.batch import Rules, UnitTurn
+from streams.escalation.fitness import FitnessFollower, Standing
+from streams.escalation.ladders import Totals
+from streams.escalation.outgoing import Outgoing
+from streams.escalation.ownership import Ownerships, Place
 from streams.fencing import fenced
 from streams.kafka import KafkaSettings, consumer, running
 from streams.lag import BROKER, Applied, LagWatch
+from streams.topics import DEFAULT_APP_ID, default_group, task_events_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+    from aiokafka import AIOKafkaConsumer, TopicPartition
+    from aiokafka.structs import ConsumerRecord
 
-    from streams.escalation.policy import PolicySettings
-    from streams.metrics import EscalationMetrics
+    from streams.escalation.batch import Batch
+    from streams.escalation.metrics import EscalationMetrics
+    from streams.escalation.unit import Feed, Unit
     from streams.pages import Health
-
-logger = logging.getLogger(__name__)
+    from streams.policy.policy import Policy
 
 POLL_MS = 250
-"""How long a poll waits for alerts, hence how long the end of the process may have to wait for a poll."""
+"""How long a poll waits for records, hence how late what is timed may come, and the end of the process."""
 
 TAKE_PAUSE = 0.02
 """Seconds between two looks whether all partitions are taken; that takes some tenths of a second."""
@@ -43,7 +49,17 @@ HEARTBEAT_MS = 1_000
 """Between two signs of life; also how soon a process learns that it has to share its partitions with a new one."""
 
 BATCH_RECORDS = 500
-"""Most alerts of one poll: keeps a transaction, and with it the end of the process, well under a second."""
+"""Most records of one turn of one partition, and most ladders that time is told to in it: keeps a transaction, and with
+it the end of the process, well under a second."""
+
+MAX_TAKE_MS = 3_600_000
+"""How long taking partitions may last before the group gives this process up: millions of ladders are read in that."""
+
+SET_BACK_SECONDS = 1.0
+"""By how much the clock must have been set back to be noticed; less delays nothing that matters."""
+
+FITNESS_SECONDS = 10.0
+"""Between two updates of what the pages show of fitness; scrapes are no more frequent."""
 
 CONDITIONS = (BROKER, "assigned", "taken")
 """What must hold for the process to be ready."""
@@ -63,16 +79,21 @@ class EscalationSettings:
 
     Attributes:
         group: the consumer group.
+        app_id: the workers' application id, which names the topic on which they forward events.
         session_timeout_ms: without a heartbeat for that long, a process loses its partitions.
         transaction_timeout_ms: after this the brokers abort a transaction that its owner left open; until then readers
             of committed records wait behind it.
-        remember: how many records before the committed offset are read again for their ids, and ids remembered.
     """
 
-    group: str = "traction-escalation"
+    group: str = default_group(DEFAULT_APP_ID)
+    app_id: str = DEFAULT_APP_ID
     session_timeout_ms: int = 30_000
     transaction_timeout_ms: int = 30_000
-    remember: int = 10_000
+
+
+def utc_now() -> datetime:
+    """Give the time."""
+    return datetime.now(UTC)
 
 
 class Escalation:
@@ -81,21 +102,23 @@ class Escalation:
     Args:
         kafka: where and how to connect.
         settings: see `EscalationSettings`.
-        policy: see `PolicySettings`.
+        policy: what is done about loops; see `replace`.
         metrics: takes what is measured.
         health: takes `CONDITIONS` and progress.
         on_ready: is told the partitions when they are all taken: at first, and after every rebalance.
+        clock: gives the time; read once in each turn.
     """
 
     def __init__(
         self,
         kafka: KafkaSettings,
         settings: EscalationSettings,
-        policy: PolicySettings,
+        policy: Policy,
         *,
         metrics: EscalationMetrics,
         health: Health,
         on_ready: Callable[[list[int]], None],
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._kafka = kafka
         self._settings = settings
@@ -103,13 +126,27 @@ class Escalation:
         self._metrics = metrics
         self._health = health
         self._on_ready = on_ready
+        self._clock = clock
         self._announced = 0
-        self._ownerships = Ownerships(
-            kafka,
+        self._ahead = 0.0
+        self._fares = 0.0
+        self._standing = Standing()
+        self._fitness = FitnessFollower(kafka, self._standing)
+        self._outgoing = Outgoing(kafka, settings.group)
+        self._place = Place(
+            kafka=kafka,
             group=settings.group,
-            remember=settings.remember,
+            alerts=kafka.topic(topics.ALERTS),
+            events=task_events_name(settings.app_id),
             transaction_timeout_ms=settings.transaction_timeout_ms,
         )
+        self._ownerships = Ownerships(self._place, self._fitness, metrics)
+
+    def replace(self, policy: Policy) -> None:
+        """Go by another policy from the next turn on."""
+        self._policy = policy
+        for unit in self._ready():
+            unit.ladders.look_at_all()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Read and answer until told to stop.
@@ -120,140 +157,167 @@ class Escalation:
         Raises:
             Fenced: another process has taken over a partition of ours.
             PositionMoved: the consumer's position changed without us.
+            PartitionsApart: the inputs' partitions of one number came to different processes.
+            UnreadableLadder: what was done about a task cannot be read.
             KafkaUnavailable: the brokers cannot be reached at the start.
             KafkaError: they refuse something later; what can be retried is retried without an end.
         """
         client = consumer(
             self._kafka,
             group_id=self._settings.group,
+            partition_assignment_strategy=(RangePartitionAssignor,),  # one number of both inputs to one process
             session_timeout_ms=self._settings.session_timeout_ms,
             heartbeat_interval_ms=min(HEARTBEAT_MS, self._settings.session_timeout_ms // 4),
             rebalance_timeout_ms=2 * self._settings.session_timeout_ms,
+            max_poll_interval_ms=MAX_TAKE_MS,
         )
         watch = LagWatch(self._kafka, self._metrics, self._health, self._applied)
-        async with running(client, self._kafka):
-            self._ownerships.use(client)
-            client.subscribe([self._kafka.topic(topics.ALERTS)], listener=self._ownerships)
-            watching = asyncio.create_task(watch.run(), name="lag watch")
+        offsets = consumer(self._kafka, isolation_level="read_uncommitted")
+        async with contextlib.AsyncExitStack() as stack:
+            for each in (client, offsets, self._fitness):
+                await stack.enter_async_context(running(each, self._kafka))
+            self._ownerships.use(client, offsets)
+            tasks = [
+                asyncio.create_task(watch.run(), name="lag watch"),
+                asyncio.create_task(self._fitness.follow(lambda: None), name="fitness"),
+            ]
+            client.subscribe([self._place.alerts, self._place.events], listener=self._ownerships)
             try:
                 while not stop.is_set():
-                    if watching.done():
-                        watching.result()
+                    for task in tasks:
+                        if task.done():
+                            task.result()
                     self._ownerships.check()
                     self._tell()
                     await self._turn(client)
             finally:
-                watching.cancel()
-                await asyncio.wait([watching])
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
                 await self._ownerships.release_all()
 
     async def _turn(self, client: AIOKafkaConsumer) -> None:
-        """Poll once and answer what came.
+        """Poll once, answer what came, and do what has come due.
 
         1. Poll, once all partitions are taken: before, reading may stand anywhere. Nothing awaits between aiokafka's
-           handing over the records and step 2.
-        2. Bind each batch to the ownership under which it was fetched; without one it is dropped, and read again by
-           whoever takes the partition.
-        3. See that reading went on where this owner left it. It never goes back, unless the client found the position
+           handing over the records and step 3.
+        2. Bind each batch to the unit under which it was fetched; without one it is dropped, and read again by whoever
+           takes the partition.
+        3. See that reading went on where this unit left it. It never goes back, unless the client found the position
            gone, for example because the topic was made anew.
         4. Answer the partitions side by side.
         """
-        if len(self._ready()) < len(self._ownerships.current()):
+        units = self._ready()
+        if len(units) < len(self._ownerships.current()):
             await asyncio.sleep(TAKE_PAUSE)
             return
-        fetched: Mapping[TopicPartition, list[ConsumerRecord]] = await client.getmany(
-            timeout_ms=POLL_MS, max_records=BATCH_RECORDS
-        )
-        bound = []
-        for owner in self._ready():
-            records = fetched.get(owner.tp)
-            position = await client.position(owner.tp)  # known, hence no waiting: also control records move it
-            if position < owner.position or (records and records[0].offset < owner.position):
-                raise PositionMoved(
-                    f"{owner.tp.topic}-{owner.tp.partition} is no longer read at {owner.position} but at {position}: "
-                    "start this process again, it will find out what was committed"
-                )
-            owner.position = position
-            if records:
-                bound.append((owner, records))
-            elif owner.settled:
-                owner.done = owner.position
-        await asyncio.gather(*(self._answer(owner, records) for owner, records in bound))
+        wanted = [feed.tp for unit in units for feed in unit.feeds if len(feed.queue) < BATCH_RECORDS]
+        left = any(feed.queue for unit in units if unit.waiting is None for feed in unit.feeds)
+        fetched: Mapping[TopicPartition, list[ConsumerRecord]] = {}
+        if wanted or not units:
+            fetched = await client.getmany(*wanted, timeout_ms=0 if left else POLL_MS, max_records=BATCH_RECORDS)
+        units = self._ready()
+        for unit in units:
+            for feed in unit.feeds:
+                await self._advance(client, feed, fetched.get(feed.tp, []))
+        now = self._clock()
+        self._notice_set_back(now, units)
+        await asyncio.gather(*(self._act(unit, client, now) for unit in units))
 
-    def _ready(self) -> list[Owner]:
-        return [owner for owner in self._ownerships.current().values() if owner.ready]
-
-    async def _answer(self, owner: Owner, records: list[ConsumerRecord]) -> None:
-        async with owner.lock:
-            if not self._ownerships.owns(owner):
-                return
-            batch = answer(
-                records,
-                owner,
-                policy=self._policy,
-                kafka=self._kafka,
-                group=self._settings.group,
-                now=datetime.now(UTC),
+    @staticmethod
+    async def _advance(client: AIOKafkaConsumer, feed: Feed, records: list[ConsumerRecord]) -> None:
+        position = await client.position(feed.tp)  # known, hence no waiting: also control records move it
+        if position < feed.position or (records and records[0].offset < feed.position):
+            raise PositionMoved(
+                f"{feed.tp.topic}-{feed.tp.partition} is no longer read at {feed.position} but at {position}: "
+                "start this process again, it will find out what was committed"
             )
-            if batch.count:
-                await self._commit(owner, batch)
-                self._measure(batch)
-                owner.timestamp = batch.timestamp
-            if owner.settled:
-                owner.done = batch.position
+        feed.fetched(records, position)
 
-    async def _commit(self, owner: Owner, batch: Batch) -> None:
-        producer = owner.producer
+    def _notice_set_back(self, now: datetime, units: list[Unit]) -> None:
+        """Have all ladders looked at when the clock was set back, so that nothing timed is put off for long."""
+        ahead = now.timestamp() - time.monotonic()
+        if ahead < self._ahead - SET_BACK_SECONDS:
+            for unit in units:
+                unit.ladders.look_at_all()
+        self._ahead = ahead
+
+    def _ready(self) -> list[Unit]:
+        return [unit for unit in self._ownerships.current().values() if unit.ready]
+
+    async def _act(self, unit: Unit, client: AIOKafkaConsumer, now: datetime) -> None:
+        async with unit.lock:
+            if not self._ownerships.owns(unit):
+                return
+
+            def drained(feed: Feed) -> bool:
+                stable = client.last_stable_offset(feed.tp)
+                return stable is not None and feed.position >= stable
+
+            records = unit.take(BATCH_RECORDS, drained, time.monotonic())
+            rules = Rules(self._policy.ladder, self._kafka.topic(topics.CONTROL), self._standing.choose)
+            turn = UnitTurn(unit.number, unit.ladders, unit.partial, rules=rules, outgoing=self._outgoing, now=now)
+            turn.take(records, self._place.alerts)
+            if unit.caught_up:
+                turn.pass_time(BATCH_RECORDS)
+            batch = turn.end()
+            if batch.count or batch.outputs:
+                read = {record.topic for record in records}
+                await self._commit(unit, batch, {feed.tp: feed.next for feed in unit.feeds if feed.tp.topic in read})
+                batch.measure(self._metrics, time.time())
+            for feed in unit.feeds:
+                feed.done = feed.next
+                feed.timestamp = next(
+                    (record.timestamp / 1000 for record in reversed(records) if record.topic == feed.tp.topic),
+                    feed.timestamp,
+                )
+
+    async def _commit(self, unit: Unit, batch: Batch, offsets: dict[TopicPartition, int]) -> None:
+        producer = unit.producer
         begun = time.perf_counter()
         sent: list[asyncio.Future[Any]] = []
         try:
             async with producer.transaction():
                 for out in batch.outputs:
-                    future = await producer.send(out.topic, key=out.key, value=out.value, headers=out.headers)
+                    future = await producer.send(
+                        out.topic, key=out.key, value=out.value, headers=out.headers, partition=out.partition
+                    )
                     sent.append(future)  # one by one: those before a failure are asked for its cause
                 await asyncio.gather(*sent)
-                await producer.send_offsets_to_transaction({owner.tp: batch.position}, self._settings.group)
+                if offsets:
+                    await producer.send_offsets_to_transaction(offsets, self._settings.group)
         except KafkaError as problem:
             if fenced(problem, sent):
                 self._metrics.transaction_failures.labels("fenced").inc()
-                raise Fenced(f"{owner.tp.topic}-{owner.tp.partition} was taken over") from problem
+                raise Fenced(f"partition {unit.number} of {self._place.alerts} was taken over") from problem
             self._metrics.transaction_failures.labels("failed").inc()
             raise
         self._metrics.commit_seconds.observe(time.perf_counter() - begun)
         self._metrics.last_commit_timestamp.set_to_current_time()
 
-    def _measure(self, batch: Batch) -> None:
-        self._metrics.batch_records.observe(batch.count)
-        for level, count in batch.levels.items():
-            self._metrics.alerts.labels(level).inc(count)
-        for action, count in batch.actions.items():
-            self._metrics.directives.labels(action).inc(count)
-        for reason, count in batch.dead.items():
-            self._metrics.dead_letters.labels(reason).inc(count)
-        self._metrics.terminations.inc(len(batch.terminations))
-        self._metrics.duplicates.inc(batch.duplicates)
-        now = time.time()
-        for timestamp in batch.answered:
-            self._metrics.response_seconds.observe(max(0.0, now - timestamp))
-        for line in batch.terminations:
-            logger.warning("%s", line)
-
     def _applied(self) -> Mapping[TopicPartition, Applied]:
-        return {owner.tp: Applied(owner.done, owner.timestamp) for owner in self._ready()}
+        return {feed.tp: Applied(feed.done, feed.timestamp) for unit in self._ready() for feed in unit.feeds}
 
     def _tell(self) -> None:
-        """Keep readiness and the assignment's metrics, and announce a new assignment once it is taken."""
-        owners = self._ownerships.current().values()
-        taken = [owner.tp.partition for owner in owners if owner.settled]
-        self._metrics.assigned_partitions.set(len(owners))
+        """Keep readiness and the metrics of what is owned, and announce a new assignment once it is taken."""
+        units = self._ownerships.current()
+        taken = self._ready()
+        self._metrics.assigned_partitions.set(len(units))
+        totals = Totals()
+        for unit in taken:
+            totals.add(unit.ladders.totals)
+        self._metrics.hold(totals)
+        if time.monotonic() - self._fares > FITNESS_SECONDS:
+            self._fares = time.monotonic()
+            self._metrics.fare(counts for unit in taken for counts in unit.partial.counts.values())
         if not self._ownerships.assignments:
             return
         self._health.hold("assigned")
-        if len(taken) < len(owners):
-            self._health.fail("taken", f"{len(taken)} of {len(owners)} partitions")
+        if len(taken) < len(units):
+            self._health.fail("taken", f"{len(taken)} of {len(units)} partitions")
             return
         self._health.hold("taken")
         if self._announced < self._ownerships.assignments:
             self._metrics.rebalances.inc(self._ownerships.assignments - self._announced)
             self._announced = self._ownerships.assignments
-            self._on_ready(sorted(taken))
+            self._on_ready(sorted(unit.number for unit in taken))

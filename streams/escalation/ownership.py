@@ -1,138 +1,107 @@
-"""Who owns which partition of the alerts: takes a partition when the group assigns it, lets it go when it is revoked.
+"""Which partitions this process owns: takes one when the group assigns it, lets it go when it is revoked.
 
-Taking fences the former owner: a transactional producer whose id names the partition is initialised, then the committed
-offset is read again, then reading starts there. An owner is one object per assignment: what was fetched for another
-one must not be written. Nothing in here knows what an alert means.
+Both inputs of one number come to one process. Taking fences the former owner: a transactional producer whose id names
+the number is initialised, then the ladders, counts and committed offsets are read, then reading starts there. A unit is
+one object per assignment: what was fetched for another one must not be written. Nothing in here knows what an alert
+means.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.errors import KafkaError
 
+from streams.escalation.fitness import FitnessFollower, Partial
+from streams.escalation.restore import restore
+from streams.escalation.unit import Feed, Unit
 from streams.fencing import fenced
 from streams.kafka import KafkaSettings, producer
+from streams.topics import ladders_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+    from aiokafka import AIOKafkaConsumer
+
+    from streams.escalation.metrics import EscalationMetrics
 
 logger = logging.getLogger(__name__)
 
 
-class RecentIds:
-    """The ids seen last, a bounded number of them.
-
-    Args:
-        most: how many are remembered.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._ids: OrderedDict[str, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def add(self, seen: str) -> bool:
-        """Remember an id.
-
-        Args:
-            seen: the id.
-
-        Returns:
-            Whether it is new among those remembered.
-        """
-        if seen in self._ids:
-            self._ids.move_to_end(seen)
-            return False
-        self._ids[seen] = None
-        if len(self._ids) > self._most:
-            self._ids.popitem(last=False)
-        return True
+class PartitionsApart(Exception):
+    """The inputs' partitions of one number came to different processes: the message says what to look at."""
 
 
-@dataclass(slots=True, eq=False)
-class Owner:
-    """One ownership of one partition, from its assignment to its revocation.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where units are and what they are called.
 
     Attributes:
-        tp: the partition.
-        producer: the transactional producer that fences former owners.
-        recent: alerts seen, so that a repeated one is dropped.
-        first: the committed offset; records before it only fill `recent`.
-        position: where the consumer reads next; changes only by what was read under this ownership.
-        done: like `position`, but committed.
-        timestamp: time of the record applied last, in seconds since 1970.
-        ready: whether it was taken: fenced, offset read, reading from there.
-        lock: held during a transaction.
-        taking: the task that takes it.
+        kafka: where and how to connect.
+        group: the consumer group; its name begins the transactional ids and the name of the topic of ladders.
+        alerts: name of the topic of alerts.
+        events: name of the topic of forwarded events.
+        transaction_timeout_ms: after this the brokers abort a transaction that its owner left open.
     """
 
-    tp: TopicPartition
-    producer: AIOKafkaProducer
-    recent: RecentIds
-    first: int = 0
-    position: int = 0
-    done: int = 0
-    timestamp: float | None = None
-    ready: bool = False
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    taking: asyncio.Task[None] | None = None
-
-    @property
-    def settled(self) -> bool:
-        """Whether it was taken and has read again what was seen before."""
-        return self.ready and self.position >= self.first
+    kafka: KafkaSettings
+    group: str
+    alerts: str
+    events: str
+    transaction_timeout_ms: int
 
 
 class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published without types
-    """All partitions that this process owns now.
+    """All units that this process owns now.
 
     aiokafka calls the two methods inherited from the listener in its own coordination routine, during which no
     heartbeat is sent, and swallows what they raise. So taking happens in tasks, and their failures are kept for
     `check`.
 
     Args:
-        settings: where and how to connect.
-        group: the consumer group; its name begins the transactional ids.
-        remember: how many records before the committed offset are read again for their alert ids.
-        transaction_timeout_ms: after this the brokers abort a transaction that its owner left open.
+        place: see `Place`.
+        fitness: gives what was counted.
+        metrics: takes what reading back costs.
     """
 
-    def __init__(self, settings: KafkaSettings, *, group: str, remember: int, transaction_timeout_ms: int) -> None:
-        self._settings = settings
-        self._group = group
-        self._remember = remember
-        self._transaction_timeout_ms = transaction_timeout_ms
-        self._owners: dict[TopicPartition, Owner] = {}
-        self._consumer: AIOKafkaConsumer | None = None
+    def __init__(self, place: Place, fitness: FitnessFollower, metrics: EscalationMetrics) -> None:
+        self._place = place
+        self._fitness = fitness
+        self._metrics = metrics
+        self._units: dict[int, Unit] = {}
+        self._clients: tuple[AIOKafkaConsumer, AIOKafkaConsumer] | None = None
         self._failure: BaseException | None = None
         self._ended = False
         self.assignments = 0
         """How often partitions were assigned; 0 means not yet."""
 
-    def use(self, consumer: AIOKafkaConsumer) -> None:
-        """Tell which consumer is the group's member; before it subscribes."""
-        self._consumer = consumer
+    def use(self, consumer: AIOKafkaConsumer, offsets: AIOKafkaConsumer) -> None:
+        """Tell which clients to use, before anything is assigned.
 
-    def current(self) -> Mapping[TopicPartition, Owner]:
-        """Give the owners of what was assigned last, taken or not yet."""
-        return self._owners
+        Args:
+            consumer: the group's member.
+            offsets: asks the brokers for offsets, those beyond open transactions; a question of the member would wait
+                behind its own fetches.
+        """
+        self._clients = consumer, offsets
 
-    def owns(self, owner: Owner) -> bool:
+    def current(self) -> Mapping[int, Unit]:
+        """Give the units of what was assigned last, by number, taken or not yet."""
+        return self._units
+
+    def owns(self, unit: Unit) -> bool:
         """Tell whether an ownership still stands."""
-        return self._owners.get(owner.tp) is owner
+        return self._units.get(unit.number) is unit
 
     def check(self) -> None:
-        """Raise what went wrong while a partition was taken."""
+        """Raise what went wrong while a partition was assigned or taken."""
         if self._failure is not None:
             raise self._failure
 
@@ -141,60 +110,82 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         if self._ended:
             return  # a rebalance that was under way when we began to leave
         self.assignments += 1
+        by_number: defaultdict[int, set[str]] = defaultdict(set)
         for tp in assigned:
+            by_number[tp.partition].add(tp.topic)
+        wanted = {self._place.alerts, self._place.events}
+        for number, names in by_number.items():
+            if names != wanted:
+                missing = ", ".join(sorted(wanted - names))
+                self._failure = PartitionsApart(
+                    f"partition {number} of {', '.join(sorted(names))} came without that of {missing}: they must have "
+                    f"equally many partitions (traction topics check tells), and all processes of the group "
+                    f"{self._place.group} must be of one release and have one --app-id"
+                )
+                return
+        for number in by_number:
             client = producer(
-                self._settings,
-                transactional_id=f"{self._group}-{tp.partition}",
-                transaction_timeout_ms=self._transaction_timeout_ms,
+                self._place.kafka,
+                transactional_id=f"{self._place.group}-{number}",
+                transaction_timeout_ms=self._place.transaction_timeout_ms,
             )
-            owner = self._owners[tp] = Owner(tp, client, RecentIds(self._remember))
-            owner.taking = asyncio.create_task(self._take(owner), name=f"take {tp.topic}-{tp.partition}")
-            owner.taking.add_done_callback(self._taken)
+            alerts, events = (Feed(TopicPartition(name, number)) for name in (self._place.alerts, self._place.events))
+            unit = self._units[number] = Unit(number, alerts, events, client)
+            unit.taking = asyncio.create_task(self._take(unit), name=f"take partition {number}")
+            unit.taking.add_done_callback(self._taken)
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Let go of everything, after the transactions under way; called by aiokafka before a rebalance, and by us."""
         del revoked  # with aiokafka's eager protocol always all
-        owners, self._owners = self._owners, {}
-        await asyncio.gather(*(self._release(owner) for owner in owners.values()))
+        units, self._units = self._units, {}
+        await asyncio.gather(*(self._release(unit) for unit in units.values()))
 
     async def release_all(self) -> None:
         """Let go of everything at the end, and take nothing more."""
         self._ended = True
         await self.on_partitions_revoked(())
 
-    async def _take(self, owner: Owner) -> None:
-        """Take a partition in four steps.
+    async def _take(self, unit: Unit) -> None:
+        """Take a unit in five steps.
 
         1. Initialise the producer: former owners are fenced, and what they left open is aborted.
-        2. Read the committed offset: since 1 nobody else can move it.
-        3. Unless the ownership ended meanwhile, read from there, or from as far before as alerts are remembered.
-        4. From now on what is read belongs to this owner.
+        2. Read the ladders and counts: since 1 nobody else writes them.
+        3. Read the committed offsets: since 1 nobody else can move them.
+        4. Unless the ownership ended meanwhile, read from there.
+        5. From now on what is read belongs to this unit.
         """
-        if self._consumer is None:
-            raise RuntimeError("a partition was assigned before the consumer was known")
-        await owner.producer.start()
-        committed = await self._consumer.committed(owner.tp)
-        beginning = (await self._consumer.beginning_offsets([owner.tp]))[owner.tp]
-        end = (await self._consumer.end_offsets([owner.tp]))[owner.tp]
-        if not self.owns(owner):
+        if self._clients is None:
+            raise RuntimeError("a partition was assigned before the clients were known")
+        consumer, offsets = self._clients
+        await unit.producer.start()
+        ladders = TopicPartition(ladders_name(self._place.group), unit.number)
+        unit.ladders = await restore(self._place.kafka, ladders, self._metrics)
+        counts = TopicPartition(self._fitness.topic, 0)
+        tps = [feed.tp for feed in unit.feeds]
+        ends = await offsets.end_offsets([counts, *tps])
+        unit.partial = Partial(unit.number, await self._fitness.of_partition(unit.number, ends[counts]))
+        beginnings = await offsets.beginning_offsets(tps)
+        committed = [await consumer.committed(tp) for tp in tps]
+        if not self.owns(unit):
             return
-        owner.first = owner.done = start(owner.tp, committed, beginning, end)
-        owner.position = max(beginning, owner.first - self._remember)
-        self._consumer.seek(owner.tp, owner.position)
-        owner.ready = True
+        for feed, offset in zip(unit.feeds, committed, strict=True):
+            feed.end = ends[feed.tp]
+            feed.position = feed.done = start(feed.tp, offset, beginnings[feed.tp], feed.end)
+            consumer.seek(feed.tp, feed.position)
+        unit.ready = True
 
     def _taken(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             self._failure = task.exception()
 
     @staticmethod
-    async def _release(owner: Owner) -> None:
-        if owner.taking is not None and not owner.taking.done():
-            owner.taking.cancel()
-            await asyncio.wait([owner.taking])
-        async with owner.lock:
+    async def _release(unit: Unit) -> None:
+        if unit.taking is not None and not unit.taking.done():
+            unit.taking.cancel()
+            await asyncio.wait([unit.taking])
+        async with unit.lock:
             try:
-                await owner.producer.stop()
+                await unit.producer.stop()
             except KafkaError as problem:
                 if not fenced(problem):
                     raise
@@ -214,7 +205,7 @@ def start(tp: TopicPartition, committed: int | None, beginning: int, end: int) -
         return beginning
     if committed < beginning:
         logger.error(
-            "%s-%d: alerts %d to %d were deleted by the topic's retention before they were read",
+            "%s-%d: records %d to %d were deleted by the topic's retention before they were read",
             tp.topic,
             tp.partition,
             committed,

@@ -6,17 +6,25 @@ import asyncio
 import functools
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import pytest
 from aiokafka import TopicPartition
+from prometheus_client import CollectorRegistry
 
+from detectors import TaskEvent, encode_task
 from schemas import topics
 from schemas.decode import decode
 from schemas.encode import encode, headers, record_key
-from schemas.outputs import Alert, Directive, Evidence, KnownFlapping, LimitReached, Termination
+from schemas.outputs import Alert, Directive, Evidence, KnownFlapping, LimitReached, Notification, Termination
+from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings, utc_now
+from streams.escalation.metrics import EscalationMetrics
+from streams.escalation.state import decode_ladder
+from streams.forwarded import Origin, origin_header
 from streams.kafka import KafkaSettings, consumer, producer, running
-from streams.topics import create_topics
+from streams.pages import Health
+from streams.policy.policy import Policy
+from streams.topics import create_topics, ladders_name, task_events_name
 from tests.processes import TRACTION, TractionProcess
 
 if TYPE_CHECKING:
@@ -25,10 +33,19 @@ if TYPE_CHECKING:
     from aiokafka import ConsumerRecord
 
     from schemas.topics import Topic
+    from streams.escalation.state import LadderState
 
 PARTITIONS = 2
 
-Record = TypeVar("Record", Directive, Termination, KnownFlapping)
+SESSION_SECONDS = 6
+"""The shortest session timeout that brokers allow by default."""
+
+Record = TypeVar("Record", Directive, Termination, KnownFlapping, Notification)
+
+
+def names(prefix: str) -> dict[str, str]:
+    """Give the processes' names on topics with a prefix: the workers' application id, the escalation's group."""
+    return {"app_id": prefix.rstrip("."), "group": f"{prefix}escalation"}
 
 
 class MakeAlert(Protocol):
@@ -68,31 +85,42 @@ def alert() -> MakeAlert:
 async def kafka(bootstrap: str, prefix: str) -> KafkaSettings:
     """Give a broker with all topics, under a prefix of the test's own."""
     settings = KafkaSettings(bootstrap=bootstrap, prefix=prefix)
-    await create_topics(settings, partitions=PARTITIONS, replication=1, app_id=prefix.rstrip("."))
+    await create_topics(settings, partitions=PARTITIONS, replication=1, **names(prefix))
     return settings
 
 
 class Wire:
-    """Writes alerts and reads what became of them, as anybody could."""
+    """Writes alerts and answers and reads what became of them, as anybody could."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self.settings = settings
+        self.app_id, self.group = names(settings.prefix).values()
 
-    async def send(self, alerts: Sequence[Alert | bytes], *, session: str = "s1") -> None:
-        """Write alerts, or bytes in an alert's place, in order, each keyed as it should be."""
+    async def send(self, records: Sequence[Alert | TaskEvent | bytes], *, task: str = "task of s1") -> None:
+        """Write alerts, forwarded events, or bytes in an alert's place, in order, each keyed as it should be."""
         async with running(producer(self.settings), self.settings) as client:
-            for alert in alerts:
-                if isinstance(alert, bytes):
-                    key, value, head = session.encode(), alert, [("traceparent", b"00-1-2-01")]
-                else:
-                    key, value, head = record_key(alert), encode(alert), headers(alert, source="/test")
-                await client.send_and_wait(self.settings.topic(topics.ALERTS), key=key, value=value, headers=head)
+            for each in records:
+                topic = self.settings.topic(topics.ALERTS)
+                head: list[tuple[str, bytes]] = [("traceparent", b"00-1-2-01")]
+                key, value = task.encode(), each
+                if isinstance(each, Alert):
+                    key, value, head = record_key(each), encode(each), headers(each, source="/test")
+                elif isinstance(each, TaskEvent):
+                    topic = task_events_name(self.app_id)
+                    key, value = each.task_id.encode(), encode_task(each)
+                    head = [origin_header(Origin("calls", 0, 0, each.at_ms))]
+                await client.send_and_wait(topic, key=key, value=value, headers=head)
 
-    async def records(self, topic: Topic, *, committed_only: bool = True) -> list[ConsumerRecord]:
-        """Read all that is on a topic now."""
-        level = "read_committed" if committed_only else "read_uncommitted"
-        async with running(consumer(self.settings, isolation_level=level), self.settings) as client:
-            return await _drain(client, self.settings.topic(topic))
+    async def records(self, topic: Topic | str) -> list[ConsumerRecord]:
+        """Read all that is on a topic now and committed."""
+        name = topic if isinstance(topic, str) else self.settings.topic(topic)
+        async with running(consumer(self.settings, fetch_max_wait_ms=50), self.settings) as client:
+            return await _drain(client, name)
+
+    async def ladders(self) -> dict[str, LadderState]:
+        """Read the ladders as they are kept now, by task."""
+        found = {record.key.decode(): record.value for record in await self.records(ladders_name(self.group))}
+        return {task: decode_ladder(value) for task, value in found.items() if value is not None}
 
     async def outputs(self, kind: type[Record]) -> list[Record]:
         """Read all outputs of one kind."""
@@ -100,8 +128,9 @@ class Wire:
             Directive: topics.DIRECTIVES,
             Termination: topics.TERMINATIONS,
             KnownFlapping: topics.KNOWN_FLAPPING,
+            Notification: topics.NOTIFICATIONS,
         }[kind]
-        found = [decode(topic, record.value, record.headers) for record in await self.records(topic)]
+        found = [decode(topic, each.value, each.headers) for each in await self.records(topic) if each.value]
         return [record for record in found if isinstance(record, kind)]
 
     async def until(self, condition: Callable[[], Any], seconds: float = 30.0) -> None:
@@ -140,6 +169,56 @@ async def _partitions(client: Any, topic: str) -> list[int]:
     return sorted(client.partitions_for_topic(topic) or ())
 
 
+class Inside:
+    """An escalation consumer in the test's own process, with a clock of the test's.
+
+    Args:
+        wire: where its topics are.
+        policy: what it goes by.
+        clock: gives the time.
+    """
+
+    def __init__(self, wire: Wire, policy: Policy | None = None, clock: Callable[[], datetime] = utc_now) -> None:
+        self.registry = CollectorRegistry()
+        self._ready = asyncio.Event()
+        self._stop = asyncio.Event()
+        self.escalation = Escalation(
+            wire.settings,
+            EscalationSettings(group=wire.group, app_id=wire.app_id, session_timeout_ms=SESSION_SECONDS * 1000),
+            policy or Policy(),
+            metrics=EscalationMetrics(self.registry),
+            health=Health(CONDITIONS),
+            on_ready=lambda _: self._ready.set(),
+            clock=clock,
+        )
+
+    async def __aenter__(self) -> Self:
+        self.work = asyncio.create_task(self.escalation.run(self._stop))
+        ready = asyncio.create_task(self._ready.wait())
+        await asyncio.wait({self.work, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if self.work.done():
+            await self.work
+        assert self._ready.is_set()
+        return self
+
+    async def __aexit__(self, *of_failure: object) -> None:
+        self._stop.set()
+        await asyncio.wait_for(asyncio.wait({self.work}), 30)
+        if of_failure[0] is None:
+            await self.work
+
+    def measured(self, name: str, **labels: str) -> float | None:
+        """Give a metric's value."""
+        return self.registry.get_sample_value(name, labels)
+
+
+@pytest.fixture
+def inside(wire: Wire) -> Callable[..., Inside]:
+    """Give a maker of consumers in the test's own process; `async with` runs one."""
+    return functools.partial(Inside, wire)
+
+
 @pytest.fixture
 def wire(kafka: KafkaSettings) -> Wire:
     """Give a way to write alerts and read outputs."""
@@ -152,7 +231,7 @@ class Process(TractionProcess):
     def __init__(self, settings: KafkaSettings, *flags: str) -> None:
         super().__init__(
             *(TRACTION, "escalate", "--bootstrap", settings.bootstrap, "--prefix", settings.prefix, "--port", "0"),
-            *("--group", f"{settings.prefix}escalation", *flags),
+            *("--group", names(settings.prefix)["group"], "--app-id", names(settings.prefix)["app_id"], *flags),
         )
 
 

@@ -16,11 +16,14 @@ from schemas import topics
 from schemas.encode import encode, headers, record_key
 from schemas.outputs import Directive, KnownFlapping, Termination
 from streams.kafka import KafkaSettings, producer, running
+from streams.topics import task_events_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.streams.escalation.conftest import MakeAlert, Process, Wire
+    from aiokafka.structs import ConsumerRecord
+
+    from tests.streams.escalation.conftest import Inside, MakeAlert, Process, Wire
 
 END_SECONDS = 5.0
 
@@ -59,7 +62,7 @@ async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, 
     async def measured() -> bool:
         text = (await page(f"{url}/metrics"))[1]
         return (
-            "traction_terminations_total 1.0" in text
+            'traction_terminations_total{attempt="first"} 1.0' in text
             and 'traction_directives_total{action="inject_guidance"} 2.0' in text
         )
 
@@ -67,7 +70,7 @@ async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, 
     assert [line for line in process.errors if termination.termination_id in line], "a termination is logged by its id"
 
 
-async def test_modes_are_obeyed(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+async def test_modes_are_obeyed(wire: Wire, alert: MakeAlert, inside: Callable[..., Inside]) -> None:
     """Observed and muted alerts lead to nothing; in mode warn a terminate becomes guidance."""
     await wire.send(
         [
@@ -79,13 +82,13 @@ async def test_modes_are_obeyed(wire: Wire, alert: MakeAlert, start: Callable[..
             alert("last", level="terminate"),
         ]
     )
-    await start().ready()
-    assert [each.alert_id for each in await wire.until_outputs(Termination, 1)] == ["last"]
+    async with inside():
+        assert [each.alert_id for each in await wire.until_outputs(Termination, 1)] == ["last"]
     assert [each.alert_id for each in await wire.outputs(Directive)] == ["warned end"]
     assert [each.alert_id for each in await wire.outputs(KnownFlapping)] == ["last"]
 
 
-async def test_a_trace_goes_on(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+async def test_a_trace_goes_on(wire: Wire, alert: MakeAlert, inside: Callable[..., Inside]) -> None:
     """Outputs carry the trace context of the alert that led to them."""
     trace = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     warning = alert()
@@ -96,62 +99,63 @@ async def test_a_trace_goes_on(wire: Wire, alert: MakeAlert, start: Callable[...
             value=encode(warning),
             headers=headers(warning, source="/test", traceparent=trace),
         )
-    await start().ready()
-    await wire.until_outputs(Directive, 1)
-    (record,) = await wire.records(topics.DIRECTIVES)
-    assert dict(record.headers)["traceparent"] == trace
+    async with inside():
+        await wire.until_outputs(Directive, 1)
+    for topic in (topics.DIRECTIVES, topics.NOTIFICATIONS):
+        (record,) = await wire.records(topic)
+        assert dict(record.headers)["traceparent"] == trace
 
 
 async def test_what_cannot_be_read_becomes_a_dead_letter(
-    wire: Wire, alert: MakeAlert, start: Callable[..., Process]
+    wire: Wire, alert: MakeAlert, inside: Callable[..., Inside]
 ) -> None:
     """The bytes as they came with the reason beside them, and the next alert of the partition is answered."""
     bad = [b"junk", b"", b'{"alert_id": "x"}', b"[" * 5_000, b'{"alert_id": NaN}', b"\xff\xfe", b"null"]
-    await wire.send([*bad, alert("after", level="terminate")])
+    stray = encode(alert("elsewhere", task_id="other"))
+    await wire.send([*bad, stray, alert("after", level="terminate")])
     async with running(producer(wire.settings), wire.settings) as client:
-        await client.send_and_wait(wire.settings.topic(topics.ALERTS), key=b"s1", value=None)
-    await start().ready()
-    await wire.until_outputs(Termination, 1)
+        await client.send_and_wait(wire.settings.topic(topics.ALERTS), key=b"task of s1", value=None)
+        await client.send_and_wait(task_events_name(wire.app_id), key=b"task of s1", value=b"junk")
+    async with inside() as consumer:
+        await wire.until_outputs(Termination, 1)
 
-    async def dead() -> bool:
-        return len(await wire.records(topics.DEAD_LETTERS)) == len(bad) + 1
+        async def dead() -> bool:
+            return len(await wire.records(topics.DEAD_LETTERS)) == len(bad) + 3
 
-    await wire.until(dead)
+        await wire.until(dead)
+        assert consumer.measured("traction_dead_letters_total", reason="key_mismatch") == 1
     records = await wire.records(topics.DEAD_LETTERS)
-    assert [record.value for record in records] == [*bad, None]
-    assert {record.key for record in records} == {b"s1"}
-    first = dict(records[0].headers)
-    assert first["__traction.errors.topic"] == wire.settings.topic(topics.ALERTS).encode()
+    assert {record.key for record in records} == {b"task of s1"}
+    of_alerts = [record for record in records if origin(record) == wire.settings.topic(topics.ALERTS)]
+    assert [record.value for record in of_alerts] == [*bad, stray, None]
+    assert {origin(record) for record in records} - {origin(of_alerts[0])} == {task_events_name(wire.app_id)}
+    first = dict(of_alerts[0].headers)
     assert first["__traction.errors.reason"] == b"not_json"
     assert first["traceparent"] == b"00-1-2-01", "headers that came are kept"
 
 
-async def test_repeated_alerts_are_answered_once(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
+def origin(record: ConsumerRecord) -> str:
+    """Give the topic that a dead letter came from."""
+    return str(dict(record.headers)["__traction.errors.topic"], "utf-8")
+
+
+async def test_repeated_alerts_are_answered_once(wire: Wire, alert: MakeAlert, inside: Callable[..., Inside]) -> None:
     """An alert with an id that was seen is dropped and counted, also when it was seen before a restart."""
-    first = start()
-    await first.ready()
-    end = alert("same", level="terminate")
-    await wire.send([end, end])
-    await wire.until_outputs(Termination, 1)
-    assert await first.end() == 0
-    second = start()
-    url = await second.ready()
-    await wire.send([end, alert("other", level="terminate"), end])
-    await wire.until_outputs(Termination, 2)
-
-    async def counted() -> bool:
-        return "traction_duplicate_alerts_total 2.0" in (await page(f"{url}/metrics"))[1]
-
-    await wire.until(counted)
+    end, other = alert("same", level="terminate"), alert("other", level="terminate", session_id="s2", task_id="t2")
+    async with inside() as first:
+        await wire.send([end, end])
+        await wire.until_outputs(Termination, 1)
+        await wire.until(lambda: counted(first, 1))
+    async with inside() as second:
+        await wire.send([end, other, end])
+        await wire.until_outputs(Termination, 2)
+        await wire.until(lambda: counted(second, 2))
     assert [each.alert_id for each in await wire.outputs(Termination)] == ["same", "other"]
 
 
-async def test_how_much_is_remembered_is_a_setting(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
-    """Without memory a repetition is answered again, with the id it had, so that readers can still drop it."""
-    await wire.send([alert("same", level="terminate")] * 2)
-    await start("--remember", "0").ready()
-    one, two = await wire.until_outputs(Termination, 2)
-    assert one.termination_id == two.termination_id
+async def counted(consumer: Inside, duplicates: int) -> bool:
+    """Tell whether so many alerts were dropped."""
+    return consumer.measured("traction_duplicate_alerts_total") == duplicates
 
 
 async def test_sigterm_ends_it_soon_and_orderly(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
@@ -159,15 +163,12 @@ async def test_sigterm_ends_it_soon_and_orderly(wire: Wire, alert: MakeAlert, st
     for number in (signal.SIGTERM, signal.SIGINT):
         process = start()
         await process.ready()
-        await wire.send([alert(f"{number}", level="terminate")])
+        await wire.send([alert(f"{number}", level="terminate", session_id=f"s{number}")])
         begun = time.monotonic()
         assert await process.end(number) == 0
         assert time.monotonic() - begun < END_SECONDS
         assert not [line for line in process.errors if "Traceback" in line]
-    await start().ready()
-    await wire.until_outputs(Termination, 2)
-    await asyncio.sleep(1)
-    assert len(await wire.outputs(Termination)) == 2
+    assert len(await wire.until_outputs(Termination, 2)) == 2
 
 
 async def test_the_pages_tell_how_it_is(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
@@ -186,7 +187,7 @@ async def test_the_pages_tell_how_it_is(wire: Wire, alert: MakeAlert, start: Cal
         text = (await page(f"{url}/metrics"))[1]
         lags = [line for line in text.splitlines() if line.startswith("traction_consumer_lag_records{")]
         return (
-            len(lags) == 2
+            len(lags) == 4
             and all(line.endswith(" 0.0") for line in lags)
             and "traction_assigned_partitions 2.0" in text
         )
@@ -231,7 +232,8 @@ async def test_missing_topics_are_named_with_the_command_that_creates_them(
     assert await process.exit() == 1
     said = "\n".join(process.errors)
     assert f"{prefix}terminations" in said
-    assert f"traction topics create --bootstrap {bootstrap} --prefix {prefix}" in said
+    wanted = f"--prefix {prefix} --app-id {prefix.rstrip('.')} --group {prefix}escalation"
+    assert f"traction topics create --bootstrap {bootstrap} {wanted}" in said
 
 
 async def test_without_a_broker_it_says_so(prefix: str, launch: Callable[..., Process]) -> None:

@@ -1,30 +1,16 @@
-"""What ownership decides without a broker: which ids are remembered, and where reading goes on."""
+"""What ownership decides without a broker: that both inputs come together, and where reading goes on."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from typing import Any, cast
 
 import pytest
 from aiokafka import TopicPartition
-from hypothesis import given
-from hypothesis import strategies as st
 
-from streams.escalation.ownership import RecentIds, start
+from streams.escalation.ownership import Ownerships, PartitionsApart, Place, start
+from streams.kafka import KafkaSettings
 
 TP = TopicPartition("agent.alerts", 0)
-
-
-@given(ids=st.lists(st.sampled_from("abcdefgh")), most=st.integers(0, 6))
-def test_recent_ids_are_those_seen_last(ids: list[str], most: int) -> None:
-    """An id is new exactly if it is not among the last ones seen, and never more are remembered than allowed."""
-    recent, model = RecentIds(most), OrderedDict[str, None]()
-    for each in ids:
-        assert recent.add(each) == (each not in model)
-        model[each] = None
-        model.move_to_end(each)
-        while len(model) > most:
-            model.popitem(last=False)
-        assert len(recent) == len(model)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +36,14 @@ def test_where_reading_goes_on(
     """At the committed offset; where that cannot be, at the earliest, and what was lost is logged as an error."""
     assert start(TP, committed, beginning, end) == expected
     assert [record.levelname for record in caplog.records] == (["ERROR"] if complains else [])
+
+
+@pytest.mark.parametrize("apart", [["alerts"], ["events"]])
+def test_inputs_that_come_apart_end_the_process(apart: list[str]) -> None:
+    """A partition of one input alone is never taken: what was answered to its alerts would be heard elsewhere."""
+    place = Place(KafkaSettings(), "g", "alerts", "events", 1_000)
+    ownerships = Ownerships(place, cast("Any", None), cast("Any", None))
+    ownerships.on_partitions_assigned([TopicPartition(name, 7) for name in apart])
+    with pytest.raises(PartitionsApart, match=r"partition 7 of .*traction topics check"):
+        ownerships.check()
+    assert not ownerships.current()

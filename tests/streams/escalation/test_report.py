@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from schemas.common import Agent, Task
-from schemas.outputs import Evidence, Position
-from streams.escalation.report import report
+from schemas.outputs import Evidence, LimitReached, Position
+from streams.escalation.report import PERSON, report
 
 if TYPE_CHECKING:
     from tests.streams.escalation.conftest import MakeAlert
@@ -37,7 +39,7 @@ def test_the_page_says_what_happened(alert: MakeAlert) -> None:
     for said in (
         *("s-42", "t-7", "coder, code", "acme/shop", "5 times", "pytest(-q)", "ModuleNotFoundError"),
         *(
-            "12,345 tokens ($1.50), measured",
+            "12,345 tokens (1.50 USD), measured",
             "identical.warn = 3 (default)",
             "agent.tool-calls-3 offset 99",
             "event e2",
@@ -118,3 +120,91 @@ def test_what_was_not_measured_is_not_on_the_page(alert: MakeAlert) -> None:
             assert word not in page
     assert "Look at the attempts above" in bare.look_at
     assert "0%" in report(alert(**FLAPPING | {"evidence": Evidence(diff_similarity=0.0)})).markdown
+
+
+def test_the_page_says_what_was_done_and_how_to_answer(alert: MakeAlert) -> None:
+    """A person at night sees how far it has gone, and types what is there."""
+    found = report(alert("a9", session_id="s-42", task_id="t-7"), ("guidance for the agent: once", "pause: once"))
+    assert found.done == ("guidance for the agent: once", "pause: once")
+    assert found.commands == (
+        "traction sessions show s-42",
+        "traction sessions resume s-42",
+        "traction sessions terminate s-42",
+        "traction sessions mute s-42",
+        "traction tasks clear t-7",
+        "traction alerts wrong a9",
+    )
+    rows = found.markdown.splitlines()
+    for row in ("- guidance for the agent: once", "- pause: once", *found.commands):
+        assert row in rows
+    assert "Done so far" not in report(alert()).markdown
+
+
+@pytest.mark.parametrize("name", ["a b", "$(reboot)", "`id`; rm -rf ~", "it's", "-x", "--help", '"', "a\\b", "*", "#1"])
+def test_commands_can_be_pasted_into_a_shell(alert: MakeAlert, name: str) -> None:
+    """An id is one word of the shell, whatever is in it, and never an option."""
+    for command in report(alert(name, session_id=name, task_id=name)).commands:
+        words = shlex.split(command)
+        assert words[0] == "traction"
+        assert words[-1] == name
+        assert len(words) == (5 if name.startswith("-") else 4)
+        assert ("--" in words) == name.startswith("-")
+
+
+@pytest.mark.parametrize("name", ["a\nrm", "\u202ex", "\u017fession", "a\u200bb", "x" * 129, "\x1b[2J"])
+def test_what_cannot_be_typed_is_not_offered(alert: MakeAlert, name: str) -> None:
+    """A command that looks like one and is not would be worse than none."""
+    found = report(alert(name, session_id=name, task_id=name))
+    assert found.commands == ()
+    assert "How to answer" not in found.markdown
+    assert len(report(alert("x" * 128)).commands) == 6
+
+
+def test_a_person_s_decision_has_a_page_of_its_own(alert: MakeAlert) -> None:
+    """It does not say that something was counted, nor offers to mark an alert as wrong."""
+    found = report(alert(detector=PERSON, count=0.0, evidence=Evidence()))
+    assert found.title == "stopped on a person's word: session s1"
+    assert "ask who decided it" in found.look_at
+    assert "alerts wrong" not in found.markdown
+
+
+@pytest.mark.parametrize("char", ["x", "`", "*", "@", "|", "\U00020000", "<", "://", "\\", '"', "\u202e", "\n"])
+def test_the_page_has_room_in_an_issue_and_a_webhook(alert: MakeAlert, char: str) -> None:
+    """Whatever an alert holds: below 8,000 characters, and as JSON below 20 kB; the commands are always there."""
+    long = char * 5_000
+    page = report(
+        alert(
+            "a9",
+            scope="task",
+            task_id=char * 200,
+            session_id="s-42",
+            agent=Agent(id=long, name=long, role=long, model=long, config=long),
+            task=Task(repo=long, type=long, ref=long, paths=(long,) * 9),
+            evidence=Evidence(
+                event_ids=(long,) * 12,
+                attempt_ids=(long,) * 12,
+                calls=(long,) * 50,
+                error=long,
+                weak=True,
+                derived=True,
+                word_similarity=0.123,
+                diff_similarity=0.456,
+                position=Position(topic=long, partition=2**62, offset=2**62),
+            ),
+            pattern=long,
+            suggested_strategy="analyze_root_cause",
+            reasoning=long,
+            detector=long,
+            loop_id=long,
+            spin_score=0.123,
+            tokens_wasted=2**62,
+            cost_wasted=1e15,
+            interventions_so_far=2**62,
+            limits=(LimitReached(name=long, value=1e300, layer=long),) * 9,
+        ),
+        tuple(f"{number} step of the ladder: 1000 times" for number in range(7)),
+    ).markdown
+    assert len(page) < 8_000
+    assert len(msgspec.json.encode(page)) < 20_000
+    assert "traction sessions resume s-42" in page
+    assert "## Where to begin" in page
