@@ -34,7 +34,18 @@ COMMANDS = {
     "broker": Entry("streams.cli.broker:broker", "Run an Apache Kafka broker for development and tests."),
     "topics": Entry("streams.cli.topics:topics", "Create and check the topics."),
     "worker": Entry("streams.cli.worker:worker", "Read agents' events, detect wheelspin, write alerts."),
-    "escalate": Entry("streams.cli.escalate:escalate", "Turn alerts into directives and terminations."),
+    "escalate": Entry(
+        "streams.cli.escalate:escalate", "Do what the policy says about loops, step by step, until they end."
+    ),
+    "sessions": Entry("streams.cli.sessions:sessions", "See how sessions stand; resume, mute or terminate one."),
+    "tasks": Entry(
+        "streams.cli.tasks:tasks",
+        "See which tasks flap and how far they have climbed; clear one, so that it is tried again.",
+    ),
+    "alerts": Entry("streams.cli.alerts:alerts", "Follow alerts as they come; say that one was wrong."),
+    "fitness": Entry("streams.cli.fitness:fitness", "Tell how configurations of agents fare with types of tasks."),
+    "policy": Entry("streams.cli.policy:policy", "Check a policy file, and see what it says for a session."),
+    "sinks": Entry("streams.cli.sinks:sinks", "See who is told, and try it out."),
     "replay": Entry("streams.cli.replay:replay", "Run the detectors over recorded sessions, in files or directories."),
     "backtest": Entry(
         "streams.cli.backtest:backtest", "Score the detectors on recorded sessions that a person has labelled."

@@ -1,0 +1,58 @@
+"""Makes the control record with which an orchestrator answers a directive or termination.
+
+Pure: the same answer is the same record but for its time, so that one that is sent again is recognised as such. Sends
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from schemas.events import Control
+from schemas.outputs import Termination
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from schemas.outputs import Directive
+
+Answer = Literal["obeyed", "refused", "ended"]
+"""What an orchestrator may say: done; it will not be done; the session had ended before."""
+
+MOST_REASON_CHARS = 4_096
+"""Longest reason that the contract takes; a longer one is cut."""
+
+
+def answer_to(
+    item: Directive | Termination, action: Answer, *, actor: str, reason: str | None, now: datetime
+) -> Control:
+    """Make an answer.
+
+    Its `event_id` is made of the answered id, the attempt and the action: a repeated answer has the same one, and the
+    answer to a termination that was repeated has another.
+
+    Args:
+        item: what is answered.
+        action: the answer.
+        actor: who answers.
+        reason: why, for people.
+        now: when.
+
+    Raises:
+        ValueError: the item does not take this answer; the message names those that it takes.
+    """
+    takes = item.acknowledge.actions
+    if action not in takes:
+        kind = "termination" if isinstance(item, Termination) else f"directive {item.action}"
+        raise ValueError(f"a {kind} is answered with {' or '.join(takes)}, not with {action!r}")
+    attempt = item.attempt if isinstance(item, Termination) else 1
+    answers = item.acknowledge.answers
+    return Control(
+        event_id=f"{answers}-{attempt}-{action}",
+        session_id=item.session_id,
+        occurred_at=now,
+        action=action,
+        answers=answers,
+        actor=actor,
+        reason=None if reason is None else reason[:MOST_REASON_CHARS],
+    )
