@@ -6,10 +6,12 @@ BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 STAMP := $(VENV)/.built
 PYTEST_ARGS ?=
+# Tests that start processes run in one of these, the others beside them; 0 runs all in turn.
+TEST_WORKERS ?= 2
 CODE := detectors docs schemas streams tests traction.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-tools recordings check lint format typecheck lock clean
+.PHONY: help setup demo test test-tools matrix recordings check lint format typecheck lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,11 +34,14 @@ demo: $(STAMP) ## Play recorded agent sessions through a broker, a worker and th
 	$(BIN)/traction demo
 
 test: $(STAMP) ## Run the tests, on the broker that TRACTION_TEST_KAFKA names or else on one of their own
-	$(BIN)/python -m pytest -m "not tools" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not tools" --numprocesses $(TEST_WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 test-tools: $(STAMP) ## Run the tests that need other tools; installs these as root where they are missing
 	tests/tools/install.sh
 	$(BIN)/python -m pytest -m tools $(PYTEST_ARGS)
+
+matrix: $(STAMP) ## Compare the ladder of responses with its plain model, the long form (about a quarter of an hour)
+	TRACTION_MATRIX_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 3600 tests/streams/escalation/test_ladder_matrix.py $(PYTEST_ARGS)
 
 recordings: $(STAMP) ## Score the detectors on the recorded sessions in the folder that TRACTION_RECORDINGS names
 	$(BIN)/python tests/recordings/check.py

@@ -8,6 +8,7 @@ between two comments that name it; what stands outside of them is written by han
 from __future__ import annotations
 
 import argparse
+import functools
 import inspect
 import os
 import re
@@ -25,7 +26,8 @@ from detectors import Limits
 from detectors.features import FEATURES
 from detectors.use import KINDS
 from detectors.weights import DEFAULT_MODEL
-from docs.limit_tables import detectors, limits, meanings, table, task_detectors
+from docs.limit_tables import detectors, ladder, limits, meanings, table, task_detectors
+from docs.sink_tables import common_keys, http_keys, type_keys
 from schemas.invalid import InvalidEvent, Reason
 from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
@@ -33,9 +35,13 @@ from streams.cli.broker import default_data
 from streams.cli.fixes import default_store
 from streams.cli.options import SharedOption
 from streams.config import flag
+from streams.escalation.metrics import EscalationMetrics
 from streams.kafka import KafkaSettings
 from streams.kafka_broker.jars import default_cache
-from streams.metrics import EscalationMetrics, WorkerMetrics
+from streams.metrics import WorkerMetrics
+from streams.policy.metrics import PolicyMetrics
+from streams.sinks.metrics import SinkMetrics
+from streams.sinks.settings import TYPES as SINK_TYPES
 from streams.topics import (
     DEFAULT_APP_ID,
     DEFAULT_PARTITIONS,
@@ -44,6 +50,8 @@ from streams.topics import (
     TASK_EVENTS,
     TASKS_TABLE,
     changelog_name,
+    default_group,
+    ladders_name,
     plan,
     task_events_name,
 )
@@ -237,6 +245,7 @@ def topics() -> str:
         task_events_name(DEFAULT_APP_ID): (TASK_EVENTS.key, TASK_EVENTS.description),
         changelog_name(DEFAULT_APP_ID, SESSIONS_TABLE): ("session_id", "The state of the sessions."),
         changelog_name(DEFAULT_APP_ID, TASKS_TABLE): ("task_id", "The state of the tasks."),
+        ladders_name(default_group(DEFAULT_APP_ID)): ("task_id", "What was done about each task."),
     }
     for made in plans.values():
         key, text = own[made.name]
@@ -262,7 +271,10 @@ def metrics() -> str:
     """Write all metrics of both processes."""
     of_worker, of_escalation = Listing(), Listing()
     WorkerMetrics(of_worker)
+    PolicyMetrics(of_worker)
     EscalationMetrics(of_escalation)
+    SinkMetrics(of_escalation)
+    PolicyMetrics(of_escalation)
     rows: dict[tuple[str, ...], list[str]] = {}
     for process, registry in (("worker", of_worker), ("escalate", of_escalation)):
         for metric in registry.made:
@@ -292,6 +304,12 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/commands.md": {"commands": commands, "shared options": shared_options},
     "docs/detectors.md": {"detectors": detectors, "limits": limits},
     "docs/tasks.md": {"task detectors": task_detectors},
+    "docs/policy.md": {"ladder": ladder},
+    "docs/sinks.md": {
+        "common keys": common_keys,
+        "HTTP keys": http_keys,
+        **{f"{name} keys": functools.partial(type_keys, name) for name in SINK_TYPES},
+    },
     "docs/spin-score.md": {"features": features, "learned": learned},
     "docs/tools.md": {"tools": tools, "arguments": arguments},
     "docs/operating.md": {"topics": topics, "reasons": reasons, "metrics": metrics, "variables": variables},

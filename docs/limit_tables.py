@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - beside a script, no part of a package
-"""Writes the tables of detectors and limits, with the sentences of `meanings.toml`."""
+"""Writes the tables of detectors, of limits and of the ladder's keys, with the sentences of `meanings.toml`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from detectors import Limits
 from detectors.session import DETECTORS
 from detectors.tasks.observe import TASK_DETECTORS
 from detectors.weights import DEFAULT_MODEL
+from streams.policy.ladder import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,6 +50,29 @@ def limits() -> str:
         default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
         rows.append((f"`{name}`", _value(default, name), _range(msgspec.inspect.type_info(field.type)), of[name]))
     return table(("limit", "default", "may be", "meaning"), rows)
+
+
+def ladder() -> str:
+    """Write all keys of the ladder likewise."""
+    of = meanings("ladder", KEYS)
+    rows = []
+    for name, field in KEYS.items():
+        default = "all" if field.default is None else f"`{json.dumps(msgspec.to_builtins(field.default))}`"
+        rows.append((f"`{name}`", default, _ladder_range(msgspec.inspect.type_info(field.type)), of[name]))
+    return table(("key", "default", "may be", "meaning"), rows)
+
+
+def _ladder_range(of: msgspec.inspect.Type) -> str:
+    if isinstance(of, msgspec.inspect.LiteralType):
+        return "a rung of the order"
+    if isinstance(of, msgspec.inspect.UnionType):
+        of = next(each for each in of.types if not isinstance(each, msgspec.inspect.NoneType))
+    if not isinstance(of, msgspec.inspect.VarTupleType):
+        return _range(of)
+    item = of.item_type
+    if isinstance(item, msgspec.inspect.StructType):
+        return f"a list of tables with {', '.join(f'`{field.name}`' for field in item.fields)}"
+    return "a list of rungs" if isinstance(item, msgspec.inspect.LiteralType) else "a list of names"
 
 
 def detectors() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,19 @@ from streams.kafka_broker import KafkaBroker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+HERE = Path(__file__).parent
+
+PURE = tuple(HERE / name for name in ("detectors", "schemas", "recordings", "streams/importers"))
+"""Folders of tests that start no process and need no broker: they may run in any order beside the others."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all tests that start processes together, so that these never wait for each other's processor time."""
+    for item in items:
+        if not any(item.path.is_relative_to(folder) for folder in PURE):
+            item.add_marker(pytest.mark.xdist_group("processes"))
 
 
 def pytest_configure() -> None:

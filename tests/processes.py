@@ -33,8 +33,12 @@ class TractionProcess:
         )
         self.lines: list[str] = []
         self.errors: list[str] = []
-        for stream, kept in ((self.popen.stdout, self.lines), (self.popen.stderr, self.errors)):
-            threading.Thread(target=self._read, args=(stream, kept), daemon=True).start()
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream, kept), daemon=True)
+            for stream, kept in ((self.popen.stdout, self.lines), (self.popen.stderr, self.errors))
+        ]
+        for reader in self._readers:
+            reader.start()
 
     @staticmethod
     def _read(stream: Any, kept: list[str]) -> None:
@@ -76,8 +80,11 @@ class TractionProcess:
         return await self.exit(seconds)
 
     async def exit(self, seconds: float = 15.0) -> int:
-        """Wait until it has ended, and give its exit code."""
-        return await asyncio.to_thread(self.popen.wait, seconds)
+        """Wait until it has ended and all that it wrote was read, and give its exit code."""
+        code = await asyncio.to_thread(self.popen.wait, seconds)
+        for reader in self._readers:
+            await asyncio.to_thread(reader.join, seconds)
+        return code
 
     def kill(self) -> None:
         """End it at once, frozen or not."""

@@ -99,8 +99,10 @@ class System:
             "BOOTSTRAP": bootstrap,
             "PREFIX": f"{name}.",
             "TOPICS_CREATE_APP_ID": name,
+            "TOPICS_CREATE_GROUP": f"{name}-escalation",
             "WORKER_APP_ID": name,
             "WORKER_PORT": "0",
+            "ESCALATE_APP_ID": name,
             "ESCALATE_GROUP": f"{name}-escalation",
             "ESCALATE_PORT": "0",
         }
@@ -116,7 +118,7 @@ class System:
 
     def localise(self, text: str) -> str:
         """Put the broker's address and our prefix into an example."""
-        prefixed = re.sub(r"\bagent\.(?=[a-z])", self.settings.prefix, text)
+        prefixed = re.sub(r"\bagent\.(?=[a-z\"])", self.settings.prefix, text)
         return prefixed.replace(ADDRESS, self.settings.bootstrap)
 
     def shell(self, text: str, cwd: Path | None = None) -> Process:
@@ -242,6 +244,30 @@ async def test_obeying_in_python(system: System, block: Find) -> None:
     assert not await system.read(topics.DEAD_LETTERS, session)
 
 
+async def test_an_orchestrator_in_python(system: System, block: Find) -> None:
+    """The program with the client advises, stops, answers each once, and leaves a task that flaps to a person."""
+    orchestrator = system.python(block("orchestrator"))
+    (session,) = system.python(block("first-event")).finish()
+
+    await _orchestrated(system, session, orchestrator)
+
+
+async def _orchestrated(system: System, session: str, orchestrator: Process) -> None:
+    """See that an orchestrator did what was asked for a session, and that its answers were understood."""
+    orchestrator.wait_for(f"show {session}: ")
+    orchestrator.wait_for(f"stop {session}: ")
+    orchestrator.wait_for(f"leave {session} to a person")  # without a task of its own, a session is its task
+    termination = await system.assert_terminated(session)
+    (directive,) = await system.read(topics.DIRECTIVES, session)
+    answers = await system.until(topics.CONTROL, session, 2)
+    orchestrator.end()
+    assert {(each.action, each.answers) for each in answers} == {
+        ("obeyed", directive.directive_id), ("obeyed", termination),
+    }  # fmt: skip
+    assert {each.event_id for each in answers} == {f"{each.answers}-1-obeyed" for each in answers}
+    assert not await system.read(topics.DEAD_LETTERS, session)
+
+
 async def test_an_override(system: System, block: Find) -> None:
     """The override shown holds for its repository: only observed, warned at the fourth call, as the alert says."""
     system.python(block("override")).finish()
@@ -310,6 +336,17 @@ async def test_obeying_in_javascript(system: System, block: Find, javascript: Ca
     orchestrator.end()
     assert (answer.action, answer.answers) == ("obeyed", termination)
     assert not await system.read(topics.DEAD_LETTERS, session)
+
+
+@pytest.mark.tools
+async def test_an_orchestrator_in_javascript(
+    system: System, block: Find, javascript: Callable[[Block], Process]
+) -> None:
+    """The program for Node does what the one in Python does."""
+    orchestrator = javascript(block("orchestrator-js"))
+    (session,) = javascript(block("first-event-js")).finish()
+
+    await _orchestrated(system, session, orchestrator)
 
 
 @pytest.mark.tools

@@ -15,7 +15,16 @@ from detectors import limits_from
 from detectors.catalogue import Tools
 from detectors.weights import read_weights
 from schemas.decode import decode
-from schemas.topics import FIX_ATTEMPTS, TOOL_CALLS, TOPICS
+from schemas.topics import (
+    CONTROL,
+    DIRECTIVES,
+    FITNESS,
+    FIX_ATTEMPTS,
+    KNOWN_FLAPPING,
+    TERMINATIONS,
+    TOOL_CALLS,
+    TOPICS,
+)
 from streams.cli import COMMANDS, traction
 from streams.config import flag, load
 from streams.importers import neutral
@@ -32,16 +41,23 @@ HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 GENERATED = re.compile(r"<!-- generated: .*?<!-- end of [^>]*-->", re.DOTALL)
 
 RUN = {
-    "first-event", "first-event-js", "first-event-kcat", "in-process", "obey", "obey-js", "override", "replay", "start",
-    "tasks",
+    "first-event", "first-event-js", "first-event-kcat", "in-process", "obey", "obey-js", "orchestrator",
+    "orchestrator-js", "override", "replay", "start", "tasks",
 }  # fmt: skip
 """Blocks that test_examples.py runs."""
 
+SHOWN = {
+    "answer": CONTROL, "attempt": FIX_ATTEMPTS, "directive": DIRECTIVES, "fitness": FITNESS,
+    "known-flapping": KNOWN_FLAPPING, "termination": TERMINATIONS,
+}  # fmt: skip
+"""Records shown as JSON, by their block's name, and their topic; those without a name are tool calls."""
+
 CHECKED = {
-    "attempt", "backtest-neutral", "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator",
-    "fixes-shell", "flow", "formula", "in-process-output", "labels", "locks", "make", "neutral", "replay-neutral",
+    *SHOWN, "backtest-neutral", "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator",
+    "fixes-shell", "flow", "formula", "in-process-output", "labels", "locks", "make", "neutral", "people", "decide",
+    "policy", "policy-backtest", "policy-check", "policy-explain", "policy-explain-output", "replay-neutral",
     "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools",
-    "tasks-output", "train", "weights",
+    "sinks", "sinks-try", "sinks-verify", "tasks-output", "train", "weights",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 
@@ -164,7 +180,7 @@ def test_json_is_an_event(blocks: list[Block]) -> None:
     shown = [block for block in blocks if block.language == "json"]
     assert shown
     for block in shown:
-        decode(FIX_ATTEMPTS if block.name == "attempt" else TOOL_CALLS, block.text.encode())
+        decode(SHOWN.get(block.name, TOOL_CALLS), block.text.encode())
 
 
 def test_the_flow_has_every_topic(block: Find) -> None:

@@ -42,7 +42,7 @@ async def test_recordings_in_verdicts_out(wire: Wire, start: Callable[..., Worke
     workers = [start(), start()]
     escalation = TractionProcess(
         *(TRACTION, "escalate", "--bootstrap", wire.settings.bootstrap, "--prefix", wire.settings.prefix),
-        *("--group", f"{wire.app_id}-escalation", "--port", "0"),
+        *("--app-id", wire.app_id, "--port", "0"),
     )
     try:
         for worker in workers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -64,10 +65,14 @@ async def test_overrides(wire: Wire, start: Callable[..., WorkerProcess]) -> Non
 
 
 async def test_overrides_are_followed(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
-    """An override set while workers run reaches all of them, and the session's own word of its agent is remembered."""
+    """An override set while workers run reaches all of them, and the session's own word of its agent is remembered.
+
+    A SIGHUP ends none of them, though there is no policy to read.
+    """
     one, two = start(), start()
     await one.ready(2)
     await two.ready(2)
+    two.send(signal.SIGHUP)
     names = [f"s{number}" for number in range(8)]
     await wire.send([tool_call(name, 100, agent=Agent(role="debugger")) for name in names])
     await put(wire, "role:debugger", mute=True)
@@ -79,6 +84,8 @@ async def test_overrides_are_followed(wire: Wire, start: Callable[..., WorkerPro
     await wire.send([call for name in names for call in loop(name)])  # these do not say the role
     await wire.until_applied()
     assert [alert.muted for alert in await wire.alerts()] == [True] * 8
+    assert "SIGHUP: there is no policy file to read" in two.log
+    assert two.popen.poll() is None
 
 
 async def test_overrides_that_cannot_be_used(wire: Wire, start: Callable[..., WorkerProcess]) -> None:

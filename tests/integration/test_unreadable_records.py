@@ -66,7 +66,7 @@ class Escalation(TractionProcess):
         super().__init__(
             *(command or (TRACTION,)),
             *("escalate", "--bootstrap", settings.bootstrap, "--prefix", settings.prefix),
-            *("--port", "0", "--group", f"{settings.prefix}escalation"),
+            *("--port", "0", "--app-id", wire.app_id),
         )
 
 

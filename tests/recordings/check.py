@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from detectors import Limits
 from streams.backtest import Heard, InvalidLabels, gates, match, play_all, read_labels, score
 from streams.backtest.words import detector_lines, entry_lines, total_lines
 from streams.importers import Damaged, Session, Unreadable, read_path
+from streams.policy.policy import Policy
 from streams.timeline import damaged_line, unreadable_line
 from tests.recordings import scenarios, spin_score
 
@@ -93,7 +93,7 @@ def play(top: Path, faults: list[str]) -> list[Heard]:
             elif isinstance(found, Damaged):
                 say([f"  {damaged_line(found)}"])
 
-    return play_all(sessions(), [Limits()], os.cpu_count() or 1, lambda _: None)
+    return play_all(sessions(), [Policy()], os.cpu_count() or 1, lambda _: None)
 
 
 def files(top: Path) -> list[Path]:

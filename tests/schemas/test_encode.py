@@ -67,7 +67,7 @@ def test_keys_are_what_the_topics_say() -> None:
     """Each record goes to the partition of what it is about."""
     assert record_key(tool_call(1, session_id="sé")) == "sé".encode()
     assert record_key(Override(scope="task:T-1", set_at=at(0))) == b"task:T-1"
-    assert record_key(example("alert/warn")) == b"claude-6f0e2a91"
+    assert record_key(example("alert/warn")) == b"SHOP-412"
     assert record_key(example("alert/task-notice")) == b"SHOP-412"
     assert record_key(example("directive/inject-guidance")) == b"claude-6f0e2a91"
     assert record_key(example("termination/identical-loop")) == b"claude-6f0e2a91"
@@ -83,7 +83,7 @@ def test_headers_are_cloudevents_in_binary_mode() -> None:
         ("ce_id", b"6e2f0d1d4b0c9f7a1c35e0c2a8f1b7d4"),
         ("ce_source", b"/traction/worker"),
         ("ce_type", b"traction.alert.v1"),
-        ("ce_subject", b"claude-6f0e2a91"),
+        ("ce_subject", b"SHOP-412"),
         ("ce_time", b"2026-11-30T09:15:02.551000+00:00"),
         ("content-type", b"application/json"),
         ("traceparent", trace),

@@ -235,7 +235,7 @@ def test_help_says_that_folds_want_a_value_and_exclude_others():
     """A value in brackets looks as if it could be left out."""
     told = " ".join(backtest_kit.run("backtest", "--help").stdout.split())
     assert "--folds source " in told
-    assert "Not with --against or --spin-weights, nor with limits that switch spin_score off." in told
+    assert "Not with --against, --spin-weights or a policy, nor with limits that switch spin_score off." in told
 
 
 def test_a_missing_library_is_told(recordings, labels, monkeypatch):

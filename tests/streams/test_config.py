@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 COMMAND = [sys.executable, "-m", "traction"]
 
-PATHS = {"replay": ["--to-kafka", "recordings"]}
+WITH_ID = (
+    "sessions show", "sessions resume", "sessions mute", "sessions terminate", "tasks show", "tasks clear",
+    "alerts wrong",
+)  # fmt: skip
+PATHS = {"replay": ["--to-kafka", "recordings"], **{name: ["an-id"] for name in WITH_ID}}
 """What a command cannot do without."""
 
 
@@ -254,7 +258,9 @@ def test_what_is_no_finite_number_is_refused(tmp_path: Path, name: str, option: 
 
 def test_every_number_is_of_the_type_that_refuses_these() -> None:
     """A new option cannot bring the other type back."""
-    assert {name for name, _ in NUMBERS} == {"worker", "escalate", "replay", "demo"}
+    looking = {name for name, _ in NUMBERS if name.partition(" ")[0] in {"sessions", "tasks", "alerts", "fitness"}}
+    assert len(looking) == 11
+    assert {name for name, _ in NUMBERS} - looking == {"worker", "escalate", "policy explain", "replay", "demo"}
     assert [(name, option.name) for name, option in NUMBERS if not isinstance(option.type, Number)] == []
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from detectors import Limits
 from streams.demo.cast import ROLES, Part, Role, load
 from streams.demo.story import Account
+from streams.policy.policy import Policy
 from streams.replay import play
 
 pytestmark = pytest.mark.timeout(180)
@@ -162,7 +162,7 @@ def test_a_killed_demo_takes_its_processes_along(show):
 @pytest.mark.parametrize("part", load(), ids=lambda part: part.role.name)
 def test_the_sessions_are_what_their_roles_say(part):
     """In-process, each session brings about exactly what the demo expects of it."""
-    levels = {alert.level for alert in play(part.session, Limits()).alerts} - {"recovered"}
+    levels = {alert.level for alert in play(part.session, Policy()).alerts} - {"recovered"}
     assert levels == ({"warn"} if part.role.warned else set()) | ({"terminate"} if part.role.terminated else set())
     assert part.session.session_id == part.role.name
     assert 10 <= part.calls <= 40

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from schemas.topics import ALERTS
 from streams.kafka import KafkaSettings, producer, running
 from streams.lag import BROKER, Applied, LagWatch
-from streams.metrics import EscalationMetrics
+from streams.escalation.metrics import EscalationMetrics
 from streams.pages import Health
 from streams.topics import create_topics
 

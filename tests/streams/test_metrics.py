@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,19 +19,23 @@ from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from detectors.limits import DetectorName
+from detectors.tasks.facts import Word
+from schemas.outputs import Action, Fitness, NotificationKind
+from streams.escalation.metrics import ANSWERED, ATTEMPTS, SECONDS_OF_RESTORE, EscalationMetrics
 from streams.kafka import KafkaSettings
 from streams.metrics import (
     EVENT_RESULTS,
+    MAX_LABEL_VALUES,
     OTHER,
     RECORDS_OF_BATCH,
     SECONDS_OF_COMMIT,
     SECONDS_TO_ALERT,
     SPIN_SCORES,
     Bounded,
-    EscalationMetrics,
     TaskEventKind,
     WorkerMetrics,
 )
+from streams.sinks.metrics import SinkMetrics
 from streams.topics import create_topics
 
 if TYPE_CHECKING:
@@ -38,9 +43,14 @@ if TYPE_CHECKING:
 
     from prometheus_client import Metric
 
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
 TOPICS = ("agent.tool-calls", "agent.control")
 
-CLOSED_LABELS = {"topic", "partition", "result", "kind", "level", "detector", "reason", "action", "version", "python"}
+CLOSED_LABELS = {
+    "topic", "partition", "result", "kind", "level", "detector", "reason", "action", "version", "python",
+    "outcome", "sink",
+}  # fmt: skip
 """Labels whose values a deployment or the code limits. Sessions, agents, tools and texts are not among them."""
 
 NOT_BASE_UNITS = re.compile(r"_(ms|millis|milliseconds|micros|minutes|hours|days|kb|mb|kilobytes|percent)(_|$)")
@@ -57,6 +67,7 @@ def escalation() -> CollectorRegistry:
     """Give a registry with the escalation consumer's metrics."""
     registry = CollectorRegistry()
     EscalationMetrics(registry)
+    SinkMetrics(registry).add("team")
     return registry
 
 
@@ -113,7 +124,17 @@ def test_what_can_be_counted_begins_at_0() -> None:
     assert registry.get_sample_value("traction_dead_letters_total", {"reason": "not_json"}) == 0
     for kind in get_args(TaskEventKind):
         assert registry.get_sample_value("traction_task_events_total", {"kind": kind}) == 0
-    assert escalation().get_sample_value("traction_directives_total", {"action": "inject_guidance"}) == 0
+    for name, label, values in (
+        ("traction_directives_total", "action", get_args(Action)),
+        ("traction_notifications_total", "kind", get_args(NotificationKind)),
+        ("traction_terminations_total", "attempt", ATTEMPTS),
+    ):
+        for value in values:
+            assert escalation().get_sample_value(name, {label: value}) == 0
+    for word in get_args(Word):
+        for answered in ANSWERED:
+            labels = {"word": word, "answered": answered}
+            assert escalation().get_sample_value("traction_answers_total", labels) == 0
 
 
 def test_two_sets_of_metrics_live_side_by_side() -> None:
@@ -123,7 +144,9 @@ def test_two_sets_of_metrics_live_side_by_side() -> None:
     escalation()
 
 
-@pytest.mark.parametrize("buckets", [SECONDS_TO_ALERT, SECONDS_OF_COMMIT, RECORDS_OF_BATCH, SPIN_SCORES])
+@pytest.mark.parametrize(
+    "buckets", [SECONDS_TO_ALERT, SECONDS_OF_COMMIT, SECONDS_OF_RESTORE, RECORDS_OF_BATCH, SPIN_SCORES]
+)
 def test_buckets_are_few_and_rising(buckets: tuple[float, ...]) -> None:
     """Each bucket is a series for each process."""
     assert list(buckets) == sorted(set(buckets))
@@ -161,6 +184,26 @@ def test_a_capped_label_takes_so_many_values_and_loses_nothing(values: list[str]
         assert counted[value] == values.count(value)
 
 
+@pytest.mark.parametrize("more", [0, 1, 5])
+def test_so_many_configurations_are_told_apart(more: int) -> None:
+    """The busiest have series of their own, all others one together; nothing is lost, and what is gone goes."""
+    registry = CollectorRegistry()
+    metrics = EscalationMetrics(registry)
+    names = [f"m{number:03}" for number in range(MAX_LABEL_VALUES + more)]
+    counts = [
+        Fitness(fitness_id=name, model=name, partition=0, tasks=9 - (number >= MAX_LABEL_VALUES), updated_at=NOW)
+        for number, name in enumerate(names)
+    ]
+    metrics.fare(counts)
+    (family,) = [each for each in ours(registry) if each.name == "traction_fitness_tasks"]
+    tried = {sample.labels["model"]: sample.value for sample in family.samples if sample.labels["result"] == "tried"}
+    assert tried.keys() == {*names[:MAX_LABEL_VALUES], *([OTHER] if more else [])}
+    assert sum(tried.values()) == sum(each.tasks for each in counts)
+    metrics.fare(counts[:1])
+    (family,) = [each for each in ours(registry) if each.name == "traction_fitness_tasks"]
+    assert {sample.labels["model"] for sample in family.samples} == {"m000"}
+
+
 def test_a_partition_that_is_given_up_leaves_the_page() -> None:
     """Two processes must not both show a partition's lag."""
     registry = CollectorRegistry()
@@ -180,10 +223,9 @@ async def serving(bootstrap: str, prefix: str) -> AsyncIterator[Callable[[str], 
     started: list[subprocess.Popen[str]] = []
 
     async def begin(command: str) -> str:
-        identity = ["--app-id", name] if command == "worker" else ["--group", name]
-        place = ["--bootstrap", bootstrap, "--prefix", prefix, "--port", "0"]
+        place = ["--bootstrap", bootstrap, "--prefix", prefix, "--port", "0", "--app-id", name]
         process = subprocess.Popen(  # noqa: ASYNC220 - returns at once
-            [str(Path(sys.executable).parent / "traction"), command, *place, *identity],
+            [str(Path(sys.executable).parent / "traction"), command, *place],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from detectors import Limits
 from streams.cli import traction
 from streams.importers import Session, read_path
+from streams.policy.policy import Policy
 from streams.replay import Played, Totals, play, row
 from streams.timeline import session_lines, summary_lines
 
@@ -72,7 +72,7 @@ def sessions(*paths):
 def test_the_detectors_see_every_event_once(loop):
     """A loop is warned about at its third call and terminated at its fifth, and the summary says so."""
     (session,) = sessions(loop)
-    played = play(session, Limits())
+    played = play(session, Policy())
     assert [(alert.level, alert.seq) for alert in played.alerts] == [("warn", 2), ("terminate", 4)]
     assert played.verdict == "terminate"
     totals = Totals()
@@ -83,7 +83,7 @@ def test_the_detectors_see_every_event_once(loop):
 def test_notices_are_shown_and_counted_apart(loop):
     """A session with nothing above a notice is neither warned nor quiet, in the timeline and in the summary."""
     (session,) = sessions(loop)
-    notice = msgspec.structs.replace(play(session, Limits()).alerts[0], level="notice")
+    notice = msgspec.structs.replace(play(session, Policy()).alerts[0], level="notice")
     played = Played(session, [notice])
     totals = Totals()
     totals.add(played)
@@ -169,7 +169,7 @@ def test_one_object_per_alert_and_line(loop):
     result = run("--json", loop)
     rows = [json.loads(text) for text in result.stdout.splitlines()]
     (session,) = sessions(loop)
-    assert rows == [row(session, alert) for alert in play(session, Limits()).alerts]
+    assert rows == [row(session, alert) for alert in play(session, Policy()).alerts]
     assert rows[0] == rows[0] | {"source": str(loop), "session_id": "spins", "seq": 2, "level": "warn", "count": 3}
     assert list(rows[0]) == [
         "source", "session_id", "scope", "seq", "level", "detector", "loop_id", "count", "spin_score", "reasoning",
@@ -181,7 +181,7 @@ def test_one_object_per_alert_and_line(loop):
 def test_the_spin_score_is_shown_once(loop):
     """Timeline and rows carry it, unless there is none yet, or the reasoning tells it."""
     (session,) = sessions(loop)
-    few, enough = play(session, Limits()).alerts
+    few, enough = play(session, Policy()).alerts
     assert (few.spin_score, row(session, few)["spin_score"]) == (None, None)
     assert enough.spin_score is not None
     assert row(session, enough)["spin_score"] == enough.spin_score

@@ -149,9 +149,9 @@ def test_the_worker_scores_with_it_and_so_do_overridden_sessions(high, place, tm
     flags = ["--spin-weights", high] if place == "flag" else []
     result = run("--config", config, "worker", *flags, **({"SPIN_WEIGHTS": high} if place == "variable" else {}))
     assert (result.exception, result.return_value) == (None, 0)
-    limits = settings[0].limits
+    limits = settings[0].policy.common
     assert (limits.model.source.intercept, limits.identical.warn) == (20.0, 2)
-    overrides = Overrides(limits)
+    overrides = Overrides(settings[0].policy)
     overrides.put(Override(scope="session:s", set_at=BEGIN, limits={"spin_score.warn": 0.9}))
     found, _ = overrides.resolve(None, None, session_id="s", task_id="s", at=BEGIN)
     assert (found.spin_warn, found.identical.warn) == (0.9, 2)

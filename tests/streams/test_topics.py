@@ -21,17 +21,20 @@ from streams.kafka import MAX_DEAD_LETTER_BYTES, MAX_INPUT_BYTES, KafkaSettings,
 from streams.topic_check import judge
 from streams.topics import (
     TASK_EVENTS,
+    WHOLE,
     Found,
     TopicsError,
     changelog_name,
     check_topics,
     create_topics,
+    default_group,
     find_topics,
+    ladders_name,
     missing_topics,
-    own_topics,
     plan,
     task_events_name,
     unequal_partitions,
+    worker_topics,
 )
 
 if TYPE_CHECKING:
@@ -63,12 +66,12 @@ async def test_topics_are_created_as_the_contract_says(kafka: KafkaSettings, app
     outcomes = await create_topics(kafka, partitions=3, app_id=app_id)
     assert set(outcomes.values()) == {"created"}
     found = await find_topics(kafka, app_id=app_id)
-    ours = {changelog_name(app_id, table) for table in ("sessions", "tasks")}
+    ours = {changelog_name(app_id, table) for table in ("sessions", "tasks")} | {ladders_name(default_group(app_id))}
     assert found.keys() == {kafka.topic(topic) for topic in contract.TOPICS} | {task_events_name(app_id)} | ours
     for topic in (*contract.TOPICS, TASK_EVENTS):
         is_ = found[task_events_name(app_id) if topic is TASK_EVENTS else kafka.topic(topic)]
         assert is_ is not None
-        assert is_.partitions == (1 if topic in {contract.OVERRIDES, contract.KNOWN_FLAPPING} else 3)
+        assert is_.partitions == (1 if topic in set(WHOLE) else 3)
         assert set(is_.config["cleanup.policy"].split(",")) == set(topic.cleanup.split(","))
         if topic.retention_hours is not None:
             assert is_.config["retention.ms"] == str(topic.retention_hours * 3_600_000)
@@ -107,17 +110,18 @@ async def test_replication_beyond_the_brokers_is_told_in_words(kafka: KafkaSetti
     """Three copies on a single broker cannot be had: each topic that was refused is named."""
     with pytest.raises(TopicsError) as problem:
         await create_topics(kafka, partitions=1, replication=100, app_id=app_id)
-    assert len(problem.value.problems) == len(contract.TOPICS) + 3
+    assert len(problem.value.problems) == len(contract.TOPICS) + 4
     assert "replication" in problem.value.problems[0].lower()
 
 
 @pytest.mark.parametrize("prefix", ["", "a b", "$(x)'\"", "*;"])
 @pytest.mark.parametrize("app", ["", "a b", "$(x)'\"", "*;"])
-def test_the_command_that_is_given_can_be_pasted(prefix: str, app: str) -> None:
+@pytest.mark.parametrize("group", ["", "$(x)'\""])
+def test_the_command_that_is_given_can_be_pasted(prefix: str, app: str, group: str) -> None:
     """A shell hands on each value as it is, empty ones too."""
-    (said,) = missing_topics(KafkaSettings(bootstrap="a:1, b:2", prefix=prefix), ["t"], app)
+    (said,) = missing_topics(KafkaSettings(bootstrap="a:1, b:2", prefix=prefix), ["t"], app, group)
     command = shlex.split(said.partition("Create what is missing: ")[2])
-    wanted = ["--bootstrap", "a:1, b:2", "--prefix", prefix, "--app-id", app]
+    wanted = ["--bootstrap", "a:1, b:2", "--prefix", prefix, "--app-id", app, "--group", group]
     assert command == ["traction", "topics", "create", *wanted]
 
 
@@ -128,11 +132,16 @@ async def test_a_process_does_not_start_on_missing_topics(kafka: KafkaSettings, 
         await check_topics(kafka, app_id=app_id, topics=(contract.ALERTS, contract.CONTROL))
     (said,) = problem.value.problems
     assert kafka.topic(contract.CONTROL) in said
-    assert all(name in said for name in own_topics(app_id))
+    assert all(name in said for name in worker_topics(app_id))
     assert kafka.topic(contract.ALERTS) not in said
     assert f"--prefix {kafka.prefix} --app-id {app_id}" in said
     found = await find_topics(kafka, app_id=app_id)
     assert sum(topic is not None for topic in found.values()) == 1
+    with pytest.raises(TopicsError) as problem:
+        await check_topics(kafka, app_id=app_id, group="g", topics=(contract.ALERTS,))
+    (said,) = problem.value.problems
+    assert said.startswith(f"missing, or not shown to us for want of rights: {task_events_name(app_id)}, g-ladders.")
+    assert said.endswith(f"--app-id {app_id} --group g")
 
 
 async def test_a_process_does_not_start_on_unequal_partitions(kafka: KafkaSettings, app_id: str) -> None:
@@ -142,11 +151,17 @@ async def test_a_process_does_not_start_on_unequal_partitions(kafka: KafkaSettin
     await make(kafka, changelog_name(app_id), 3)
     await make(kafka, task_events_name(app_id), 4)
     needed = (contract.TOOL_CALLS, contract.ALERTS)
-    counts = f"{changelog_name(app_id)} 3, {task_events_name(app_id)} 4, {kafka.topic(contract.TOOL_CALLS)} 2"
+    names = {changelog_name(app_id): 3, task_events_name(app_id): 4}
+    names |= {kafka.topic(contract.ALERTS): 7, kafka.topic(contract.TOOL_CALLS): 2}
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(names.items()))
     with pytest.raises(TopicsError, match=re.escape(counts)):
         await check_topics(kafka, app_id=app_id, topics=needed)
-    assert await check_topics(kafka, topics=needed) == 2
-    assert await check_topics(kafka, topics=(contract.ALERTS,)) == 0
+    assert await check_topics(kafka, topics=(contract.TOOL_CALLS,)) == 2
+    assert await check_topics(kafka, topics=(contract.ALERTS,)) == 7
+    assert await check_topics(kafka, topics=()) == 0
+    await make(kafka, ladders_name(app_id), 2)
+    with pytest.raises(TopicsError, match=f"{ladders_name(app_id)} 2"):
+        await check_topics(kafka, app_id=app_id, group=app_id, topics=(contract.ALERTS,))
 
 
 def test_equal_partitions_are_no_problem() -> None:
@@ -214,7 +229,7 @@ def test_three_copies_need_two_to_be_written() -> None:
     plans = plan(KafkaSettings(prefix="p."), partitions=4, app_id="a")
     assert {each.name for each in plans if each.same_partitions} == {
         *(f"p.{topic.name}" for topic in contract.SESSION_INPUTS),
-        *("a-task-events", "a-sessions-changelog", "a-tasks-changelog"),
+        *("p.alerts", "a-task-events", "a-sessions-changelog", "a-tasks-changelog", "a-escalation-ladders"),
     }
     assert all("min.insync.replicas" not in each.config for each in plans)
 
@@ -232,9 +247,9 @@ def test_the_command_creates_checks_and_lists(kafka: KafkaSettings, app_id: str)
     app = ("--app-id", app_id)
     assert run(kafka, "check", *app).returncode == 1
     created = run(kafka, "create", *app, "--partitions", "2")
-    assert (created.returncode, created.stdout.count("created ")) == (0, 14)
+    assert (created.returncode, created.stdout.count("created ")) == (0, 17)
     again = run(kafka, "create", *app, "--partitions", "2")
-    assert (again.returncode, again.stdout.count("exists ")) == (0, 14)
+    assert (again.returncode, again.stdout.count("exists ")) == (0, 17)
     other = run(kafka, "create", *app, "--partitions", "3")
     assert other.returncode == 1
     assert "--partitions 2" in other.stderr

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from detectors import Limits
 from schemas.encode import encode
 from streams.importers import Session, read_path
+from streams.policy.policy import Policy
 from streams.replay import play
 from streams.timeline import session_lines
 
@@ -77,4 +77,4 @@ def test_nothing_in_a_recording_stops_the_reading(name, tmp_path):
         for found in read_path(path):
             if isinstance(found, Session):
                 assert all(encode(event) for event in found.events)
-                assert list(session_lines(play(found, Limits())))
+                assert list(session_lines(play(found, Policy())))
