@@ -10,6 +10,7 @@ from aiokafka.partitioner import murmur2
 
 from detectors import limits_from
 from schemas import topics
+from streams.policy.policy import Policy
 from tests.kit import WorkerInside, assert_same, attempt, outcome, until
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ async def _apply(wire: Wire, event: FixAttempt) -> None:
 async def test_a_task_that_nothing_is_heard_of_is_forgotten(wire: Wire) -> None:
     """After the retention a tombstone follows its state; nothing of it is there after a restart, its session is."""
     options = {
-        "limits": limits_from([("test", {"tasks.retention_days": 1 / SECONDS_OF_DAY})]),
+        "policy": Policy(limits_from([("test", {"tasks.retention_days": 1 / SECONDS_OF_DAY})])),
         "sweep_interval": 0.1,
     }
     async with WorkerInside(wire, **options) as inside:

@@ -106,8 +106,7 @@ def test_a_service_goes_on_without_its_ready_line(bootstrap, prefix, command):
     """A worker is not lost because whoever waited for its ready line has gone."""
     flags = ["--bootstrap", bootstrap, "--prefix", prefix]
     assert run("topics", "create", *flags, "--app-id", prefix, stdout=subprocess.DEVNULL).returncode == 0
-    group = "--app-id" if command == "worker" else "--group"
-    service = [*COMMAND, command, *flags, group, prefix, "--port", "0"]
+    service = [*COMMAND, command, *flags, "--app-id", prefix, "--port", "0"]
     ours, theirs = os.pipe()
     os.close(ours)
     with subprocess.Popen(service, stdout=theirs, stderr=subprocess.PIPE, text=True) as process:
