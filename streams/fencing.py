@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable
 
+    from aiokafka import AIOKafkaProducer
+
 PRODUCER_FENCED_CODE = 90
 """PRODUCER_FENCED in the error codes of the Kafka protocol: answered to requests of an earlier epoch."""
 
@@ -48,6 +50,22 @@ def fenced(problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()) -> 
     """
     failures = [future.exception() for future in sent if future.done() and not future.cancelled()]
     return any(_says_fenced(failure) for failure in (problem, *failures))
+
+
+def lost(producer: AIOKafkaProducer, problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()) -> bool:
+    """Tell whether a producer failed because somebody else holds its transactional id now.
+
+    Besides what `fenced` looks at, its sender may know. aiokafka 0.14 hands whoever waits a copy of the error that
+    ended it, which has lost its cause, and whoever comes later an error that says nothing of it: `IllegalOperation`,
+    even `AssertionError`.
+
+    Args:
+        producer: the producer.
+        problem: how it failed.
+        sent: what was to tell of the records sent.
+    """
+    sender: asyncio.Future[Any] | None = producer._sender.sender_task  # noqa: SLF001 - there is no public way
+    return fenced(problem, sent if sender is None else [*sent, sender])
 
 
 def _says_fenced(problem: BaseException | None) -> bool:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from aiokafka.errors import KafkaError
 
 from schemas import topics
 from streams.escalation.batch import Rules, UnitTurn
@@ -22,7 +21,8 @@ from streams.escalation.fitness import FitnessFollower, Standing
 from streams.escalation.ladders import Totals
 from streams.escalation.outgoing import Outgoing
 from streams.escalation.ownership import Ownerships, Place
-from streams.fencing import fenced
+from streams.fencing import lost
+from streams.fetching import UnreadableBatch
 from streams.kafka import KafkaSettings, consumer, running
 from streams.lag import BROKER, Applied, LagWatch
 from streams.topics import DEFAULT_APP_ID, default_group, task_events_name
@@ -205,7 +205,7 @@ class Escalation:
            takes the partition.
         3. See that reading went on where this unit left it. It never goes back, unless the client found the position
            gone, for example because the topic was made anew.
-        4. Answer the partitions side by side.
+        4. Answer the partitions side by side. When what comes next cannot be read at all, first whatever was read.
         """
         units = self._ready()
         if len(units) < len(self._ownerships.current()):
@@ -214,8 +214,12 @@ class Escalation:
         wanted = [feed.tp for unit in units for feed in unit.feeds if len(feed.queue) < BATCH_RECORDS]
         left = any(feed.queue for unit in units if unit.waiting is None for feed in unit.feeds)
         fetched: Mapping[TopicPartition, list[ConsumerRecord]] = {}
+        end: UnreadableBatch | None = None
         if wanted or not units:
-            fetched = await client.getmany(*wanted, timeout_ms=0 if left else POLL_MS, max_records=BATCH_RECORDS)
+            try:
+                fetched = await client.getmany(*wanted, timeout_ms=0 if left else POLL_MS, max_records=BATCH_RECORDS)
+            except UnreadableBatch as problem:
+                end = problem
         units = self._ready()
         for unit in units:
             for feed in unit.feeds:
@@ -223,6 +227,10 @@ class Escalation:
         now = self._clock()
         self._notice_set_back(now, units)
         await asyncio.gather(*(self._act(unit, client, now) for unit in units))
+        if end is not None:
+            while any(feed.queue for unit in self._ready() for feed in unit.feeds):
+                await asyncio.gather(*(self._act(unit, client, now, wait=False) for unit in self._ready()))
+            raise end
 
     @staticmethod
     async def _advance(client: AIOKafkaConsumer, feed: Feed, records: list[ConsumerRecord]) -> None:
@@ -245,14 +253,14 @@ class Escalation:
     def _ready(self) -> list[Unit]:
         return [unit for unit in self._ownerships.current().values() if unit.ready]
 
-    async def _act(self, unit: Unit, client: AIOKafkaConsumer, now: datetime) -> None:
+    async def _act(self, unit: Unit, client: AIOKafkaConsumer, now: datetime, *, wait: bool = True) -> None:
         async with unit.lock:
             if not self._ownerships.owns(unit):
                 return
 
             def drained(feed: Feed) -> bool:
                 stable = client.last_stable_offset(feed.tp)
-                return stable is not None and feed.position >= stable
+                return not wait or (stable is not None and feed.position >= stable)
 
             records = unit.take(BATCH_RECORDS, drained, time.monotonic())
             rules = Rules(self._policy.ladder, self._kafka.topic(topics.CONTROL), self._standing.choose)
@@ -286,8 +294,8 @@ class Escalation:
                 await asyncio.gather(*sent)
                 if offsets:
                     await producer.send_offsets_to_transaction(offsets, self._settings.group)
-        except KafkaError as problem:
-            if fenced(problem, sent):
+        except Exception as problem:  # not only `KafkaError`: see `lost`
+            if lost(producer, problem, sent):
                 self._metrics.transaction_failures.labels("fenced").inc()
                 raise Fenced(f"partition {unit.number} of {self._place.alerts} was taken over") from problem
             self._metrics.transaction_failures.labels("failed").inc()

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
-from aiokafka.errors import KafkaError
 
 from streams.escalation.fitness import FitnessFollower, Partial
 from streams.escalation.restore import restore
 from streams.escalation.unit import Feed, Unit
-from streams.fencing import fenced
+from streams.fencing import lost
 from streams.kafka import KafkaSettings, producer
 from streams.topics import ladders_name
 
@@ -92,6 +91,12 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         """
         self._clients = consumer, offsets
 
+    def clients(self) -> tuple[AIOKafkaConsumer, AIOKafkaConsumer]:
+        """Give the clients that `use` told."""
+        if self._clients is None:
+            raise RuntimeError("a partition was assigned before the clients were known")
+        return self._clients
+
     def current(self) -> Mapping[int, Unit]:
         """Give the units of what was assigned last, by number, taken or not yet."""
         return self._units
@@ -154,9 +159,7 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         4. Unless the ownership ended meanwhile, read from there.
         5. From now on what is read belongs to this unit.
         """
-        if self._clients is None:
-            raise RuntimeError("a partition was assigned before the clients were known")
-        consumer, offsets = self._clients
+        consumer, offsets = self.clients()
         await unit.producer.start()
         ladders = TopicPartition(ladders_name(self._place.group), unit.number)
         unit.ladders = await restore(self._place.kafka, ladders, self._metrics)
@@ -186,8 +189,8 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         async with unit.lock:
             try:
                 await unit.producer.stop()
-            except KafkaError as problem:
-                if not fenced(problem):
+            except Exception as problem:  # not only `KafkaError`: see `lost`
+                if not lost(unit.producer, problem):
                     raise
                 # Somebody else has it already; nothing of ours was under way.
 

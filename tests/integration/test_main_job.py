@@ -56,7 +56,7 @@ async def test_recordings_in_verdicts_out(wire: Wire, start: Callable[..., Worke
         # Then the alerts are those of a replay
         alerts = [json.loads(record.value) for record in await wire.alert_records()]
         assert told(alerts) == told(wanted)
-        # And there is one termination for each session to be terminated, and one piece of guidance for each warning
+        # And there is one termination for each session to be terminated, and a directive for each that was warned about
         ended = {alert["session_id"] for alert in wanted if alert["level"] == "terminate"}
         assert len(ended) == 2
 
@@ -69,9 +69,11 @@ async def test_recordings_in_verdicts_out(wire: Wire, start: Callable[..., Worke
         terminations = [json.loads(r.value) for r in await wire.records(wire.settings.topic(topics.TERMINATIONS))]
         directives = [json.loads(r.value) for r in await wire.records(wire.settings.topic(topics.DIRECTIVES))]
         assert sorted(record["session_id"] for record in terminations) == sorted(ended)
-        assert sorted(record["alert_id"] for record in directives) == sorted(
-            alert["alert_id"] for alert in wanted if alert["level"] == "warn"
-        )
+        warnings = {alert["alert_id"]: alert["session_id"] for alert in wanted if alert["level"] == "warn"}
+        answered_ids = [record["alert_id"] for record in directives]
+        assert len(answered_ids) == len(set(answered_ids))
+        assert set(answered_ids) <= warnings.keys()
+        assert {warnings[each] for each in answered_ids} == set(warnings.values())
         assert await escalation.end() == 0
         for worker in workers:
             assert await worker.end() == 0

@@ -1,9 +1,15 @@
 """Being fenced is recognised however the word arrives."""
 
+import asyncio
+import contextlib
+
 import pytest
 from aiokafka import errors
 
-from streams.fencing import fenced
+from schemas.topics import ALERTS
+from streams.fencing import fenced, lost
+from streams.kafka import KafkaSettings, producer, running
+from streams.topics import create_topics
 
 
 @pytest.mark.parametrize("code", [47, 48, 49, 90])
@@ -25,3 +31,34 @@ def test_the_word_may_be_the_cause_of_another_error(cause: Exception) -> None:
 def test_other_failures_are_not_taken_for_it(problem: Exception) -> None:
     """Brokers that are away have fenced nobody."""
     assert not fenced(problem)
+
+
+async def test_a_producer_that_was_fenced_knows_it_in_all_its_failures(bootstrap: str, prefix: str) -> None:
+    """The first failure and every later one are recognised, also those that do not say why."""
+    kafka = KafkaSettings(bootstrap=bootstrap, prefix=prefix)
+    await create_topics(kafka, partitions=1, replication=1, app_id=prefix.rstrip("."))
+    topic = kafka.topic(ALERTS)
+    former = producer(kafka, transactional_id=prefix)
+    await former.start()
+    try:
+        async with running(producer(kafka, transactional_id=prefix), kafka):
+            await former.begin_transaction()
+            sent = await former.send(topic, b"x")
+            await asyncio.wait([sent])
+            for again in (former.send(topic, b"x"), former.commit_transaction(), former.abort_transaction()):
+                task = asyncio.ensure_future(again)
+                await asyncio.wait([task])
+                failure = task.exception()
+                assert failure is not None
+                assert lost(former, failure)
+            assert lost(former, errors.KafkaError("no reason given"))
+    finally:
+        with contextlib.suppress(errors.KafkaError):
+            await former.stop()
+
+
+async def test_a_producer_that_fails_otherwise_is_not_taken_for_fenced(bootstrap: str, prefix: str) -> None:
+    """Its sender is at work, so that another failure is what it says."""
+    kafka = KafkaSettings(bootstrap=bootstrap, prefix=prefix)
+    async with running(producer(kafka, transactional_id=prefix), kafka) as client:
+        assert not lost(client, errors.RequestTimedOutError())

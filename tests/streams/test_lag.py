@@ -12,9 +12,9 @@ from aiokafka import TopicPartition
 from prometheus_client import CollectorRegistry
 
 from schemas.topics import ALERTS
+from streams.escalation.metrics import EscalationMetrics
 from streams.kafka import KafkaSettings, producer, running
 from streams.lag import BROKER, Applied, LagWatch
-from streams.escalation.metrics import EscalationMetrics
 from streams.pages import Health
 from streams.topics import create_topics
 

@@ -48,9 +48,9 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 TOPICS = ("agent.tool-calls", "agent.control")
 
 CLOSED_LABELS = {
-    "topic", "partition", "result", "kind", "level", "detector", "reason", "action", "version", "python",
-    "outcome", "sink",
-}  # fmt: skip
+    *("topic", "partition", "result", "kind", "level", "detector", "reason", "action", "version", "python"),
+    *("word", "answered", "attempt", "model", "config", "outcome", "sink"),
+}
 """Labels whose values a deployment or the code limits. Sessions, agents, tools and texts are not among them."""
 
 NOT_BASE_UNITS = re.compile(r"_(ms|millis|milliseconds|micros|minutes|hours|days|kb|mb|kilobytes|percent)(_|$)")

@@ -43,7 +43,7 @@ SESSION_SECONDS = 6
 Record = TypeVar("Record", Directive, Termination, KnownFlapping, Notification)
 
 
-def names(prefix: str) -> dict[str, str]:
+def names(prefix: str) -> dict[str, Any]:
     """Give the processes' names on topics with a prefix: the workers' application id, the escalation's group."""
     return {"app_id": prefix.rstrip("."), "group": f"{prefix}escalation"}
 

@@ -139,7 +139,41 @@ def steps(sessions: dict[str, str], most: int) -> SearchStrategy[list[Step]]:
     # Policies change and time passes seldom enough for a climb to get somewhere in between.
     kinds: dict[SearchStrategy[Any], int] = {alert: 8, said: 5, passes: 3, tried: 1, ladders(): 1, st.none(): 1}
     often = [kind for kind, times in kinds.items() for _ in range(times)]
-    return st.lists(st.sampled_from(often).flatmap(lambda kind: kind), min_size=most // 4, max_size=most)
+    single = st.sampled_from(often).flatmap(st.tuples)
+    scenes = st.sampled_from(_scenes(sessions)).flatmap(lambda scene: st.tuples(*scene))
+    taken = st.lists(
+        st.sampled_from([single] * 15 + [scenes]).flatmap(lambda kind: kind), min_size=most // 4, max_size=most
+    )
+    return taken.map(lambda groups: [step for group in groups for step in group])
+
+
+def _scenes(sessions: dict[str, str]) -> list[list[SearchStrategy[Step]]]:
+    """Give what seldom comes about by chance: limits of time met exactly, and more than a state has room for."""
+    about = st.sampled_from((-1, 0, 1))
+
+    def alert(session: str, level: str = "warn", scope: str = "session", loop: str = "l1") -> SearchStrategy[Step]:
+        fields = {"level": level, "mode": "enforce", "scope": scope, "detector": "identical", "loop_id": loop}
+        return st.just(Alarm(session, fields))
+
+    def said(word: str, answers: str) -> SearchStrategy[Step]:
+        return st.just(Said("", (word, answers), 0, None))
+
+    def pause(length: str, by_ms: int = 0) -> SearchStrategy[Step]:
+        return st.builds(Passes, st.just(length), about.map(lambda more: by_ms + more), st.booleans())
+
+    first, *others = sorted(sessions, key=lambda session: (sessions[session], session))
+    scope = st.sampled_from(("session", "task"))
+    stopped = [alert(first, "terminate"), said("obeyed", "termination"), pause("answer_seconds")]
+    again = scope.flatmap(lambda drawn: alert(first, "terminate", drawn))
+    return [
+        [*stopped, again],
+        [*stopped, alert(others[0], "terminate", "task")],
+        [alert(first), pause("", 60 * MINUTE), alert(others[0], "terminate", "task")],
+        [alert(first, "terminate", "task"), said("false_alarm", "alert")],
+        [alert(first), alert(first), pause("cooldown_seconds"), alert(first)],
+        [alert(first, loop=f"l{number}") for number in range(10)],
+        [alert(first, scope="task"), pause("", 1), *(alert(session) for session in sorted(sessions))],
+    ]
 
 
 @st.composite

@@ -236,6 +236,18 @@ async def test_missing_topics_are_named_with_the_command_that_creates_them(
     assert f"traction topics create --bootstrap {bootstrap} {wanted}" in said
 
 
+async def test_a_policy_that_cannot_be_used_is_wrong_use(
+    prefix: str, launch: Callable[..., Process], tmp_path: Path
+) -> None:
+    """Also where only its sinks are wrong, it ends with 2 before it looks for a broker, and names the file and key."""
+    file = tmp_path / "policy.toml"
+    file.write_text('[sinks.log]\ntype = "pigeon"\n')
+    process = launch(KafkaSettings(bootstrap="127.0.0.1:1", prefix=prefix), "--policy", str(file))
+    assert await process.exit() == 2
+    assert f"{file}: [sinks.log]" in process.log
+    assert "Traceback" not in process.log
+
+
 async def test_without_a_broker_it_says_so(prefix: str, launch: Callable[..., Process]) -> None:
     """A broker that is not there is a sentence and exit code 1, not a stack trace."""
     with socket.socket() as unused:

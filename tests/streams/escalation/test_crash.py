@@ -85,7 +85,7 @@ async def passed(wire: Wire, now: datetime, consumer: Inside | None = None) -> N
         await wire.until(done)
 
 
-async def die(wire: Wire, point: Point) -> int | None:
+async def die(wire: Wire, point: Point) -> Any:
     """Have a consumer die at a point, another one go on, and a frozen one thaw; give the exit code of the first."""
     if point.now > NOW:
         await passed(wire, NOW)

@@ -38,7 +38,7 @@ async def test_a_process_that_was_taken_over_ends_with_3(
         async with running(successor, wire.settings):
             pass
     await wire.send([alert(f"t{number}", session_id=f"s{number}", level="terminate") for number in range(30)])
-    assert await process.exit() == 3
+    assert await process.exit() == 3, process.log
     told = [line for line in process.errors if "streams.escalation" in line]
     assert len(told) == 1
     assert "taken over" in told[0]
@@ -64,7 +64,7 @@ async def test_a_batch_of_an_ownership_that_ended_is_dropped(
         await wire.until_outputs(Termination, 1)
         ownerships = running.escalation._ownerships
         (unit,) = [each for each in ownerships.current().values() if each.alerts.done]
-        client = ownerships._clients[0]
+        client = ownerships.clients()[0]
         (record,) = await wire.records(topics.ALERTS)
         again = dataclasses.replace(record, value=record.value.replace(b'"t"', b'"u"').replace(b'"s1"', b'"s9"'))
         former = Unit(unit.number, dataclasses.replace(unit.alerts), dataclasses.replace(unit.events), unit.producer)
@@ -85,7 +85,7 @@ async def test_a_position_that_moved_by_itself_ends_the_process(
     await wire.until_outputs(Directive, 2)
     ownerships = running.escalation._ownerships
     feed = next(unit.alerts for unit in ownerships.current().values() if unit.alerts.position)
-    ownerships._clients[0].seek(feed.tp, 0)
+    ownerships.clients()[0].seek(feed.tp, 0)
     with pytest.raises(PositionMoved):
         await asyncio.wait_for(running.work, 10)
 
@@ -98,8 +98,8 @@ async def test_the_broker_goes_and_comes_back(
     await asyncio.to_thread(broker.start)
     try:
         settings = KafkaSettings(bootstrap=broker.bootstrap, prefix=prefix)
-        await create_topics(settings, partitions=2, **names(prefix))
-        stays, leaves = launch(settings, "--session-timeout", "6"), launch(settings, "--session-timeout", "6")
+        await create_topics(settings, partitions=2, replication=1, **names(prefix))
+        stays, leaves = (launch(settings, "--session-timeout", "2") for _ in range(2))
         url = await stays.ready(1)
         await leaves.ready(1)
         await asyncio.to_thread(broker.stop)

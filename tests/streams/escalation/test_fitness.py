@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,7 +18,7 @@ from streams.policy.model import Candidate
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def counts(name: str, task_type: str = "", partition: int = 0, **of: int) -> Fitness:
+def counts(name: str, task_type: str = "", partition: int = 0, **of: Any) -> Fitness:
     """Give counts of a configuration that has only a name."""
     key = fitness_id((name, "", "", task_type), partition)
     return Fitness(fitness_id=key, name=name, task_type=task_type, partition=partition, updated_at=NOW, **of)

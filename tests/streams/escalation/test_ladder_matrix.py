@@ -135,7 +135,7 @@ class Both:
         }
         assert climbed == model.climbed()
         assert +Counter(state.used) == Counter(rung for _, rung in model.taken if rung in BY_TASK)
-        assert (state.active, state.seen) == (model.heard, model.seen)
+        assert (state.active, state.seen, state.rotated) == (model.heard, model.seen, model.rotated)
         assert (state.flapping_ms, state.last_ms) == (model.flapping[0], model.last)
         assert +self.tallies == +model.tallies
 

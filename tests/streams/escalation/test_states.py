@@ -7,14 +7,13 @@ import signal
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import aiohttp
+import msgspec
 import pytest
 
 from detectors import TaskEvent
 from detectors.tasks.facts import Attempt, Spent
 from schemas import topics
 from schemas.common import Agent
-from schemas.decode import decode
 from schemas.outputs import Directive, Fitness, KnownFlapping, Notification, Termination
 from streams.escalation.restore import UnreadableLadder
 from streams.escalation.state import LADDER_VERSION, encode_ladder
@@ -174,22 +173,32 @@ async def test_a_task_that_may_be_tried_again_is_no_longer_listed(
         await wire.until(left)
 
 
-async def test_a_partition_takes_its_ladders_along(wire: Wire, alert: MakeAlert, start: Callable[..., Process]) -> None:
-    """Killed, its partitions go to a second process, which knows what was done, and goes on from there."""
-    flags = ("--session-timeout", "6")
-    first = start(*flags)
-    await first.ready(2)
-    await wire.send([alert("a1"), alert("b1", session_id="s2")])
-    await wire.until_outputs(Directive, 2)
-    first.send(signal.SIGKILL)
-    second = start(*flags)
-    url = await second.ready(2)
-    await wire.send([alert("a1"), alert("a2"), alert("b2", session_id="s2")])
-    directives = await wire.until_outputs(Directive, 4)
-    assert [each.action for each in directives if each.session_id == "s1"] == ["inject_guidance", "cooldown"]
-    assert [each.action for each in directives if each.session_id == "s2"] == ["inject_guidance", "cooldown"]
-    async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics") as answer:
-        assert "traction_restored_records_total 2.0" in await answer.text()
+async def test_a_partition_takes_its_ladders_along(wire: Wire, alert: MakeAlert, inside: Callable[..., Inside]) -> None:
+    """A second process that takes its part, and a first that gets it back, know what was done, and go on from there."""
+    sessions = [f"s{number}" for number in range(6)]  # of both partitions
+
+    async def climbed(*expected: str) -> None:
+        """Have each session alerted about once more, and see what each was told by now."""
+        count = len(expected)
+        await wire.send([alert(f"{session}-{count}", session_id=session) for session in sessions])
+        directives = await wire.until_outputs(Directive, len(sessions) * count)
+        for session in sessions:
+            assert tuple(each.action for each in directives if each.session_id == session) == expected
+
+    policy = Policy(ladder={"order": ["inject_guidance", "rotate_strategy", "escalate_human"]})
+    async with inside(policy) as first:
+        await climbed("inject_guidance")
+        async with inside(policy) as second:
+
+            async def shared() -> bool:
+                held = [each.measured("traction_ladders") or 0 for each in (first, second)]
+                return all(held) and sum(held) == len(sessions)
+
+            await wire.until(shared)
+            assert (second.measured("traction_restored_records_total") or 0) > 0
+            await climbed("inject_guidance", "rotate_strategy")
+        await wire.until(lambda: measured(first, "traction_ladders", len(sessions)))
+        await climbed("inject_guidance", "rotate_strategy", "rotate_strategy")
 
 
 @pytest.mark.parametrize("value", [b"junk", encode_ladder.__globals__["_ENCODER"].encode([LADDER_VERSION + 1, []])])
@@ -218,14 +227,13 @@ async def test_fitness_is_counted_once_over_restarts(
         tried = Attempt(f"x{number}", 0, f"e{number}", 1_000, outcome)  # type: ignore[arg-type]
         return TaskEvent(f"e{number}", "s1", TASK, 1_000, agent=agent, spent=Spent(tokens=10), attempt=tried)
 
-    async def fitness() -> tuple[int, ...]:
+    async def fitness() -> list[tuple[int, ...]]:
         found = {each.key: each for each in await wire.records(topics.FITNESS)}
-        values = [decode(topics.FITNESS, each.value, each.headers) for each in found.values()]
-        (one,) = values or [None]
-        return (one.tasks, one.attempts, one.converged, one.flapped, one.tokens) if isinstance(one, Fitness) else ()
+        values = [msgspec.json.decode(each.value, type=Fitness) for each in found.values()]
+        return [(each.tasks, each.attempts, each.converged, each.flapped, each.tokens) for each in values]
 
     async def comes_to(*expected: int) -> bool:
-        return await fitness() == expected
+        return await fitness() == [expected]
 
     async with inside():
         await wire.send([attempt(1, "failed"), alert("t", level="terminate", agent=agent)])
