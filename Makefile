@@ -40,7 +40,7 @@ test-tools: $(STAMP) ## Run the tests that need other tools; installs these as r
 	tests/tools/install.sh
 	$(BIN)/python -m pytest -m tools $(PYTEST_ARGS)
 
-matrix: $(STAMP) ## Compare the ladder of responses with its plain model, the long form (about a quarter of an hour)
+matrix: $(STAMP) ## Compare the ladder of responses with its plain model, the long form (about ten minutes)
 	TRACTION_MATRIX_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 3600 tests/streams/escalation/test_ladder_matrix.py $(PYTEST_ARGS)
 
 recordings: $(STAMP) ## Score the detectors on the recorded sessions in the folder that TRACTION_RECORDINGS names

@@ -9,7 +9,8 @@ import os
 from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, get_args
+from operator import itemgetter
+from typing import TYPE_CHECKING, cast, get_args
 
 import click
 
@@ -114,13 +115,11 @@ def tail(
     colour = False if os.environ.get("NO_COLOR") else None
     wanted = Wanted(levels, detectors, session_id, task_id, repo)
 
-    def tell(record: ConsumerRecord) -> None:
-        alert = _alert(record)
-        if alert is not None and wanted.passes(alert):
-            if as_json:
-                line(alert)
-            else:
-                click.echo(_line(datetime.fromtimestamp(record.timestamp / 1_000, UTC), alert), color=colour)
+    def tell(at_ms: int, alert: Alert) -> None:
+        if as_json:
+            line(alert)
+        else:
+            click.echo(_line(datetime.fromtimestamp(at_ms / 1_000, UTC), alert), color=colour)
 
     async def follow() -> None:
         name, key = kafka.topic(topics.ALERTS), None if task_id is None else task_id.encode()
@@ -129,12 +128,14 @@ def tail(
             if since is not None:
                 past = reader.read(name, key=key, since=datetime.now(UTC) - since, until=ends)
                 # Partitions are read as they come; a person reads by time.
-                for record in sorted([record async for record in past], key=lambda record: record.timestamp):
-                    tell(record)
+                chosen = [each async for each in _read(past) if wanted.passes(each[1])]
+                for at_ms, alert in sorted(chosen, key=itemgetter(0)):
+                    tell(at_ms, alert)
             if not no_follow:
                 click.echo(f"following {name}; end with Ctrl-C", err=True)
-                async for record in reader.follow(ends, key=key):
-                    tell(record)
+                async for at_ms, alert in _read(reader.follow(ends, key=key)):
+                    if wanted.passes(alert):
+                        tell(at_ms, alert)
 
     run(kafka, follow)
 
@@ -164,7 +165,7 @@ def wrong(
         others: deque[str] = deque(maxlen=MOST_COMPARED)
         name = kafka.topic(topics.ALERTS)
         async with reading(kafka, [name], seconds=timeout) as reader:
-            async for alert in _read(reader.read(name)):
+            async for _, alert in _read(reader.read(name)):
                 if alert.alert_id == alert_id:
                     return alert
                 others.append(alert.alert_id)
@@ -185,20 +186,14 @@ def wrong(
     click.echo(f"what was done about it is over, and {plain(alert.detector)} says nothing of this loop {long}")
 
 
-async def _read(records: AsyncIterator[ConsumerRecord]) -> AsyncIterator[Alert]:
+async def _read(records: AsyncIterator[ConsumerRecord]) -> AsyncIterator[tuple[int, Alert]]:
+    """Give alerts with the milliseconds since 1970 at which they were written; what cannot be read is left out."""
     async for record in records:
-        alert = _alert(record)
-        if alert is not None:
-            yield alert
-
-
-def _alert(record: ConsumerRecord) -> Alert | None:
-    """Read an alert; None when this version cannot."""
-    try:
-        found = decode(topics.ALERTS, record.value, record.headers)
-    except InvalidEvent:
-        return None
-    return found if isinstance(found, Alert) else None
+        try:
+            alert = cast("Alert", decode(topics.ALERTS, record.value, record.headers))
+        except InvalidEvent:
+            continue
+        yield record.timestamp, alert
 
 
 def _line(at: datetime, alert: Alert) -> str:

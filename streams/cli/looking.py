@@ -11,7 +11,7 @@ import getpass
 import re
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 import msgspec
@@ -19,7 +19,7 @@ from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from schemas.common import MAX_ID_CHARS
 from streams.cli.options import Number, kafka_options, log_options
-from streams.inspection.facts import NEEDED, OPTIONAL
+from streams.inspection.facts import NEEDED, OPTIONAL, Looker
 from streams.inspection.story import entries, latest_report, moment, report_lines
 from streams.kafka import KafkaUnavailable, unavailable
 from streams.reading import DEFAULT_SECONDS, TooSlow, reading
@@ -48,6 +48,10 @@ MOST_COMPARED = 5_000
 
 MOST_CELL = 60
 """Characters of an id or name in a table; whole ids are in the JSON."""
+
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""What JSON lets stand as it is, and a terminal may obey, or a reader take for the end of a line: control characters
+above ASCII's first ones, directions, zero-width characters, exotic line ends."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, and nothing else.")
 
@@ -218,9 +222,46 @@ def unknown(kind: str, name: str, others: Collection[str], why: str) -> click.Cl
     return click.ClickException(f"nothing is known of {kind} {plain(name, MAX_ID_CHARS)}. {why}{told}")
 
 
+def known(
+    kafka: KafkaSettings,
+    group: str,
+    timeout: float,
+    kind: Literal["session", "task"],
+    name: str,
+    *,
+    why: str,
+    force: bool = False,
+) -> Subject:
+    """Look up everything about a session or task.
+
+    Args:
+        kafka: where and how to connect.
+        group: the escalation consumer's group.
+        timeout: seconds that reading one topic may take.
+        kind: which of the two.
+        name: its id.
+        why: said where nothing is known of it, as in `unknown`.
+        force: whether it may be unknown.
+
+    Raises:
+        click.ClickException: nothing is known of it, or the topics cannot be read.
+    """
+
+    async def look() -> Subject:
+        async with looking(kafka, group, timeout) as reader:
+            looker = Looker(kafka, reader, group)
+            return await (looker.session(name) if kind == "session" else looker.task(name))
+
+    subject = run(kafka, look)
+    if not (subject.known or force):
+        raise unknown(kind, name, subject.others, why)
+    return subject
+
+
 def line(value: Any) -> None:
-    """Print a value as one line of JSON."""
-    click.echo(msgspec.json.encode(value))
+    """Print a value as one line of JSON, with escapes for what could steer a terminal or end the line."""
+    text = msgspec.json.encode(value).decode()
+    click.echo(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode())
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

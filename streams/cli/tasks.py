@@ -18,6 +18,7 @@ from streams.cli.looking import (
     decision_options,
     group_option,
     json_option,
+    known,
     line,
     looking,
     reading_options,
@@ -25,7 +26,6 @@ from streams.cli.looking import (
     story,
     table,
     told,
-    unknown,
     wait_option,
 )
 from streams.inspection.acts import Effect, decision, write
@@ -35,7 +35,6 @@ from streams.inspection.story import entries, latest_report, moment
 from streams.timeline import plain
 
 if TYPE_CHECKING:
-    from streams.inspection.facts import Subject
     from streams.inspection.rows import TaskRow
     from streams.kafka import KafkaSettings
 
@@ -44,6 +43,9 @@ EXIT_FLAPPING = 4
 
 STATES = {"known_flapping": "known to flap", "climbing": "being dealt with", "quiet": "quiet"}
 """How a task stands, in words."""
+
+UNKNOWN = "No alert, ladder or list names it."
+"""What was looked at of a task that is not known."""
 
 id_argument = click.argument("task_id", metavar="ID", type=Id())
 
@@ -119,7 +121,7 @@ def show(*, kafka: KafkaSettings, timeout: float, group: str, task_id: str, as_j
 
     Exits with 4 when the task is known to flap, so that a script can ask before it tries the task again.
     """
-    subject = _known(kafka, group, timeout, task_id)
+    subject = known(kafka, group, timeout, "task", task_id, why=UNKNOWN)
     row = task_row(subject.facts, task_id, datetime.now(UTC))
     code = EXIT_FLAPPING if row.state == "known_flapping" else 0
     if as_json:
@@ -158,15 +160,15 @@ def clear(
 
     It leaves the known-flapping tasks, and its ladder begins at the first step again.
     """
-    subject = _known(kafka, group, timeout, task_id)
+    subject = known(kafka, group, timeout, "task", task_id, why=UNKNOWN)
     entry, ladder = subject.facts.flapping.get(task_id), subject.facts.ladders.get(task_id)
     sessions = [entry.session_id] if entry else sorted(sessions_of(ladder))
     if not sessions:
         click.echo(f"{plain(task_id)} is not known to flap, and nothing is being done about it: nothing was written")
         return 0
-    known = (entry.task if entry else None) or (ladder.task if ladder else None) or Task()
+    task = (entry.task if entry else None) or (ladder.task if ladder else None) or Task()
     record = decision(
-        "clear", sessions[0], actor=by, reason=reason, task=msgspec.structs.replace(known, id=task_id)
+        "clear", sessions[0], actor=by, reason=reason, task=msgspec.structs.replace(task, id=task_id)
     )  # fmt: skip
 
     async def act() -> bool:
@@ -184,14 +186,3 @@ def clear(
 
     done = run(kafka, act)
     return 0 if wait is None else told(done, f"{plain(task_id)} may be tried again", wait)
-
-
-def _known(kafka: KafkaSettings, group: str, timeout: float, task_id: str) -> Subject:
-    async def look() -> Subject:
-        async with looking(kafka, group, timeout) as reader:
-            return await Looker(kafka, reader, group).task(task_id)
-
-    subject = run(kafka, look)
-    if not subject.known:
-        raise unknown("task", task_id, subject.others, "No alert, ladder or list names it.")
-    return subject

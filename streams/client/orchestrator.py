@@ -72,6 +72,7 @@ class Orchestrator:
         self._answered: OrderedDict[str, tuple[Answer, str | None]] = OrderedDict()
         self._topics = {kafka.topic(topic): topic for topic in (DIRECTIVES, TERMINATIONS)}
         self._open = HandedOut()
+        self._repeat: tuple[Item, Answer, str | None] | None = None
         self._stack = AsyncExitStack()
         self._tables: dict[str, Table[msgspec.Struct]] = {}
         self._making = asyncio.Lock()
@@ -109,6 +110,10 @@ class Orchestrator:
             KafkaError: the brokers refuse us; that they are away is waited out.
         """
         while True:
+            if self._repeat is not None:  # also what a call that was cancelled meanwhile has left
+                repeated, action, reason = self._repeat
+                await self.answer(repeated, action, reason=reason)
+                self._repeat = None
             record = await self._consumer.getone()
             self._open.took(record)
             item = self._item(record)
@@ -117,8 +122,7 @@ class Orchestrator:
             elif item.acknowledge.answers in self._answered:
                 self.repeated += 1
                 self._open.hand_out(item, record)
-                action, reason = self._answered[item.acknowledge.answers]
-                await self.answer(item, action, reason=reason)
+                self._repeat = (item, *self._answered[item.acknowledge.answers])
             elif self._open.hand_out(item, record):
                 return item
             else:

@@ -21,6 +21,10 @@ _ACTIVE = re.compile(r"(@|:(?=//)|\bwww(?=\.)|[#!$%~&](?=\w)|\bGH-(?=\d))")
 _AHEAD = 2
 """A text is looked at to this many times its limit before the cut, since what is taken out does not count."""
 
+JOINER = "\u2060"
+"""A word joiner, which cannot be seen. Behind the character that a mention or link begins with it keeps it from being
+one, and escapes do not."""
+
 _KEPT = frozenset("\n\t")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode's general categories of control and format characters (directions, zero width), surrogates, private use,
@@ -56,9 +60,23 @@ def clean(text: str, most: int) -> str:
         text: any text.
         most: most characters of the result, at least 1.
     """
+    return _cleaned(text, most, _KEPT)
+
+
+def clean_page(text: str, most: int) -> str:
+    """Return a page of Markdown as `clean` does, with the joiners left that keep it from notifying anybody.
+
+    Args:
+        text: a page with texts that went through `markdown_text`.
+        most: most characters of the result, at least 1.
+    """
+    return _cleaned(text, most, _KEPT | {JOINER})
+
+
+def _cleaned(text: str, most: int, keep: frozenset[str]) -> str:
     ahead = _BLANK.sub("", text[: most * _AHEAD]).replace("\r\n", "\n").replace("\r", "\n")
     if not ahead.isprintable():  # most texts are, and it is much faster
-        ahead = "".join(char for char in ahead if char in _KEPT or unicodedata.category(char) not in _INVISIBLE)
+        ahead = "".join(char for char in ahead if char in keep or unicodedata.category(char) not in _INVISIBLE)
     kept = ahead.strip()
     if len(kept) <= most and len(text) <= most * _AHEAD:
         return kept
@@ -105,7 +123,7 @@ def markdown_text(text: str) -> str:
     """
     # Escapes do not stop forges from notifying a person after an at sign, linking an address, or noting on issue 1 that
     # #1 was mentioned; a word joiner does.
-    return _ACTIVE.sub("\\1\u2060", _MARKUP.sub(r"\\\1", text))
+    return _ACTIVE.sub(rf"\1{JOINER}", _MARKUP.sub(r"\\\1", text))
 
 
 def markdown_block(lines: tuple[str, ...]) -> str:

@@ -35,7 +35,6 @@ _STRONG = re.compile(r"(?<![\\*])\*\*(?!\s)(.+?)(?<![\s\\])\*\*")
 _SPAN = re.compile(r"(?<![\\`])`([^`\n]+)`(?!`)")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CELL = re.compile(r"(?<!\\)\|")
-_JOINER = "\u2060"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def age(seconds: float) -> str:
 
 def _unmarked(text: str) -> str:
     bare = _SPAN.sub(r"\1", _STRONG.sub(r"\1", text))
-    return _ESCAPED.sub(r"\1", bare).replace(_JOINER, "")
+    return _ESCAPED.sub(r"\1", bare)
 
 
 def _directive(record: Directive) -> str:

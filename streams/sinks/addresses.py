@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+_ALLOCATED = ipaddress.IPv6Network("2000::/3")
+"""Of IPv6 all that IANA has allocated as global unicast ("Internet Protocol Version 6 Address Space"). Python takes for
+global what it has no entry for: site-local addresses, IPv4-compatible ones, translators' own prefixes."""
+
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 """IPv6 addresses that a translator turns into IPv4 ones, their last 32 bits (RFC 6052)."""
 
@@ -42,8 +46,10 @@ def is_public(address: Address) -> bool:
             inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
         if any(each is not None and not is_public(each) for each in inner):
             return False
-        if address.ipv4_mapped is not None:
+        if address.ipv4_mapped is not None or address in _NAT64:
             return True
+        if address not in _ALLOCATED:
+            return False
     return address.is_global and not address.is_multicast
 
 

@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Meta
 
-from streams.escalation.text import clean, line, markdown_text
+from streams.escalation.text import clean_page, line, markdown_text
 from streams.sinks.base import HttpSink, Sent
-from streams.sinks.errors import Gone, Refused, Unavailable
+from streams.sinks.errors import Gone, InvalidSinks, Refused, Unavailable
 from streams.sinks.http import Request
 from streams.sinks.settings import GitHubSettings
 from streams.sinks.words import MOST_TEXT, key, title
@@ -43,6 +43,7 @@ MOST_PAGES = 10
 SINCE = timedelta(days=8)
 """How far back an incident may have begun: a day more than escalation remembers an idle task."""
 
+_TOKEN = re.compile(r"[!-~]+")
 _PART = r"[A-Za-z0-9_.-]{1,100}"
 _REPO = re.compile(rf"{_PART}/{_PART}")
 _REF = re.compile(
@@ -77,11 +78,13 @@ class GitHub(HttpSink[GitHubSettings]):
         place: file and table of the settings, for messages.
 
     Raises:
-        InvalidSinks: the token is missing.
+        InvalidSinks: the token is missing, or is none.
     """
 
     def __init__(self, settings: GitHubSettings, place: str) -> None:
         super().__init__(settings, place, settings.api_url)
+        if not _TOKEN.fullmatch(self.secrets["token"].reveal):
+            raise InvalidSinks(f"{place}: the token is not one word of ASCII characters; write it and nothing else")
         self._headers = {
             "Authorization": f"Bearer {self.secrets['token'].reveal}",
             "Accept": "application/vnd.github+json",
@@ -171,8 +174,8 @@ def find_target(notification: Notification, repo: str | None) -> Target | None:
     own = task.repo if task is not None and task.repo is not None and _REPO.fullmatch(task.repo) else None
     found = _REF.fullmatch(task.ref) if task is not None and task.ref is not None else None
     meant = (found["repo_url"] or found["repo"] or own) if found else own
-    if meant is not None and ".." in meant.split("/"):
-        return None
+    if meant is not None and {".", ".."}.intersection(meant.split("/")):
+        return None if repo is None else Target(repo, None)
     if repo is not None and meant != repo:
         # Without a repository of its own, a task's number is taken to be in the one that is named.
         return Target(repo, int(found["number"]) if found and meant is None else None)
@@ -181,7 +184,7 @@ def find_target(notification: Notification, repo: str | None) -> Target | None:
 
 def body(notification: Notification) -> str:
     """Give the text of an issue or comment, at most `MOST_BODY` characters; the markers stand first, unseen."""
-    page = clean(notification.report.markdown, MOST_PAGE)
+    page = clean_page(notification.report.markdown, MOST_PAGE)
     sentence = markdown_text(line(notification.text, MOST_TEXT))
     return f"{incident_marker(notification)}\n{notification_marker(notification)}\n{sentence}\n\n{page}\n"
 

@@ -85,7 +85,7 @@ def event(notification: Notification, routing_key: str) -> dict[str, Any]:
         "client": "Traction",
         "payload": {
             "summary": line(f"{title(notification)}: {line(notification.text, MOST_TEXT)}", MOST_SUMMARY),
-            "source": told.get("repository") or line(notification.task_id, MOST_ID),
+            "source": told.get("repository") or told.get("task") or key(notification.task_id),
             "severity": notification.severity,
             "timestamp": notification.issued_at.isoformat(),
             "component": line(notification.task_id, MOST_ID),

@@ -20,27 +20,20 @@ from schemas.decode import decode
 from schemas.invalid import InvalidEvent
 from schemas.outputs import Notification
 from streams.escalation.text import line
-from streams.kafka import KafkaUnavailable, consumer, producer, running
+from streams.kafka import KafkaUnavailable, consumer, running
 from streams.received import check_header_names, dead_letter
 from streams.sinks.choice import Choice
-from streams.sinks.delivery import (
-    FIRST_PAUSE_SECONDS,
-    MOST_PAUSE_SECONDS,
-    Abandoned,
-    Bucket,
-    Timing,
-    deliver,
-)
+from streams.sinks.delivery import FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS, Abandoned, Bucket, Timing, deliver
 from streams.sinks.errors import Gone, Unavailable, Undelivered
+from streams.sinks.letters import Letters
 from streams.sinks.settings import HttpSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+    from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
     from streams.kafka import KafkaSettings
-    from streams.received import DeadLetter
     from streams.sinks.base import AnySink
     from streams.sinks.metrics import SinkMetrics
 
@@ -58,31 +51,6 @@ NEW_SINK_MS = 3_600_000
 those of the hour in which somebody set it up."""
 
 MOST_LOGGED = 120
-
-
-class Writer:
-    """Writes dead letters, with a producer that is there once it is needed.
-
-    Args:
-        kafka: where and how to connect.
-        clients: ends the producer.
-    """
-
-    def __init__(self, kafka: KafkaSettings, clients: contextlib.AsyncExitStack) -> None:
-        self._kafka = kafka
-        self._clients = clients
-        self._producer: AIOKafkaProducer | None = None
-
-    async def write(self, letter: DeadLetter) -> None:
-        """Write a dead letter, and wait until the brokers have it."""
-        client = self._producer or await self._start()
-        await client.send_and_wait(
-            self._kafka.topic(topics.DEAD_LETTERS), key=letter.key, value=letter.value, headers=list(letter.headers)
-        )
-
-    async def _start(self) -> AIOKafkaProducer:
-        self._producer = await self._clients.enter_async_context(running(producer(self._kafka), self._kafka))
-        return self._producer
 
 
 class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published without types
@@ -180,7 +148,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
         )
         self._begun.clear()
         async with self.sink, running(client, self._kafka), contextlib.AsyncExitStack() as clients:
-            writer = Writer(self._kafka, clients)
+            letters = Letters(self._kafka, clients)
             self._client = client
             client.subscribe([self._kafka.topic(topics.NOTIFICATIONS)], listener=self)
             while not self._stop.is_set():
@@ -190,7 +158,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
                 self._working = True
                 for tp, records in fetched.items():
                     if tp in self._begun:
-                        await self._handle(client, writer, tp, records[0])
+                        await self._handle(client, letters, tp, records[0])
 
     async def _begin(self, client: AIOKafkaConsumer, tp: TopicPartition) -> None:
         """Read on where the group stands; where it never stood, from what is an hour old."""
@@ -205,7 +173,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
             self._begun.add(tp)
 
     async def _handle(
-        self, client: AIOKafkaConsumer, writer: Writer, tp: TopicPartition, record: ConsumerRecord
+        self, client: AIOKafkaConsumer, letters: Letters, tp: TopicPartition, record: ConsumerRecord
     ) -> None:
         """Deliver a record or set it aside, then commit."""
         age = self._metrics.queue_age_seconds.labels(self._name)
@@ -215,7 +183,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
             try:
                 outcome = await self._settle(record)
             except InvalidEvent as problem:
-                await self._set_aside(writer, record, problem)
+                await self._set_aside(letters, record, problem)
                 outcome = "dead"
             self._metrics.deliveries.labels(self._name, outcome).inc()
             await client.commit({tp: record.offset + 1})
@@ -292,13 +260,13 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
         )
         return outcome
 
-    async def _set_aside(self, writer: Writer, record: ConsumerRecord, problem: InvalidEvent) -> None:
+    async def _set_aside(self, letters: Letters, record: ConsumerRecord, problem: InvalidEvent) -> None:
         """Write a record to the dead letters."""
         logger.error("dead letter (%s): %s", problem.reason, problem)
         if problem.__cause__ is not None:
             logger.error("sink %s: %s", self._name, _where(problem.__cause__))
         letter = dead_letter(record, problem, self._group)
-        await writer.write(letter)
+        await letters.write(letter)
 
     def _ours(self) -> bool:
         """Tell whether the notification under way is ours to deliver."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from streams.escalation.text import ELLIPSIS, line
+from streams.escalation.text import ELLIPSIS, JOINER, line
 from streams.sinks.base import HttpSink, Sent
 from streams.sinks.http import Request
 from streams.sinks.settings import SlackSettings
@@ -87,7 +87,7 @@ def escape(text: str, most: int) -> str:
 
 def _plain(text: str, most: int) -> str:
     """Escape text for where Slack's markup is read: its characters get a word joiner before them, and are shown."""
-    return escape(_MARKUP.sub("\u2060\\g<0>", text), most)
+    return escape(_MARKUP.sub(rf"{JOINER}\g<0>", text), most)
 
 
 def _section(text: str) -> dict[str, Any]:

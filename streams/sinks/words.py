@@ -14,7 +14,7 @@ import msgspec
 
 from schemas.encode import encode
 from schemas.outputs import Report
-from streams.escalation.text import clean, line
+from streams.escalation.text import clean_page, line
 
 if TYPE_CHECKING:
     from schemas.outputs import Notification
@@ -59,7 +59,7 @@ def facts(notification: Notification) -> list[tuple[str, str]]:
         ("times", f"{report.times:g}"),
         ("spent on it", f"{report.tokens_wasted:,} tokens{cost}, {measured}"),
     ]
-    return [(name, line(value, MOST_ID)) for name, value in found if value]
+    return [(name, shown) for name, value in found if (shown := line(value, MOST_ID))]
 
 
 def cleaned(notification: Notification, markdown: int = MOST_MARKDOWN) -> Notification:
@@ -82,7 +82,7 @@ def cleaned(notification: Notification, markdown: int = MOST_MARKDOWN) -> Notifi
             tried=tuple(line(each, MOST_LINE) for each in report.tried[:MOST_TRIED]),
             recurring_failure=None if report.recurring_failure is None else line(report.recurring_failure, MOST_LINE),
             look_at=line(report.look_at, MOST_LINE),
-            markdown=clean(report.markdown, markdown) if markdown else "",
+            markdown=clean_page(report.markdown, markdown) if markdown else "",
         ),
     )
 

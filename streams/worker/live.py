@@ -12,9 +12,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from aiokafka.partitioner import murmur2
-
 from detectors import SessionState, TaskState, decode_state, decode_task, encode_state, encode_task
+from streams.reading import partition_of
 from streams.worker.records import decode_stored, encode_stored, latest_ms
 
 if TYPE_CHECKING:
@@ -217,5 +216,5 @@ class LiveTable(Generic[S]):
             del self._live[key]
 
     def _new(self, key: bytes) -> Live[S]:
-        misrouted = (murmur2(key) & 0x7FFFFFFF) % self._count != self._number
+        misrouted = partition_of(key, self._count) != self._number
         return Live(self._form, misrouted, self._form.new())

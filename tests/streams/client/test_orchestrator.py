@@ -123,6 +123,34 @@ async def test_a_repeated_termination_is_obeyed_once(kafka: KafkaSettings) -> No
     assert said == [("x1-1-ended", "ended", "gone since noon"), ("x1-3-ended", "ended", "gone since noon")]
 
 
+async def test_a_call_that_is_cancelled_leaves_nothing_open(
+    kafka: KafkaSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is broken off while it answers a repeated item is done by the next call, and all is committed."""
+    sending = asyncio.Event()
+
+    async def hang(*_: Any, **__: Any) -> None:
+        sending.set()
+        await asyncio.Event().wait()
+
+    await put(kafka, termination(control=control(kafka)))
+    async with ours(kafka) as orchestrator:
+        (item,) = await take(orchestrator, 1)
+        await orchestrator.answer(item, "obeyed")
+        await put(kafka, termination(control=control(kafka), attempt=2))
+        with monkeypatch.context() as patched:
+            patched.setattr(orchestrator._producer, "send_and_wait", hang)
+            waiting = asyncio.ensure_future(anext(orchestrator))
+            await asyncio.wait_for(sending.wait(), 30)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        await nothing_more(orchestrator, kafka)
+    assert [each.event_id for each in await answers(kafka)] == ["x1-1-obeyed", "x1-2-obeyed"]
+    async with ours(kafka) as later:
+        await nothing_more(later, kafka)
+
+
 async def test_answers_are_remembered_up_to_a_limit(kafka: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that was answered longest ago makes room, and its termination is handed out again."""
     monkeypatch.setattr(module, "MAX_ANSWERED", 1)

@@ -1,6 +1,6 @@
 """The ladder does what the plain model of it says, whatever comes in which order.
 
-The short form takes about a quarter of a minute; `make matrix` runs the long one: TRACTION_MATRIX_EXAMPLES lists of
+The short form takes some twenty seconds; `make matrix` runs the long one: TRACTION_MATRIX_EXAMPLES lists of
 steps.
 """
 
@@ -130,6 +130,8 @@ class Both:
                 climb.cooldown_ms,
                 climb.incident,
                 climb.stopped_ms,
+                climb.joint,
+                climb.unstopped.termination_id if climb.unstopped else "",
             )
             for key, climb in state.climbs.items()
         }

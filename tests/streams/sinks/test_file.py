@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import resource
 import subprocess
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from schemas.outputs import Notification
+from streams.sinks import file
 from streams.sinks.errors import Unavailable
 from streams.sinks.file import File, Stdout
 from streams.sinks.settings import FileSettings, StdoutSettings
@@ -88,10 +90,63 @@ async def test_markdown_is_a_page(tmp_path: Path, notification: MakeNotification
     assert text.startswith("2026-11-30T09:15:41+00:00 terminate: Session s1 is to be terminated.\n\n# identical")
 
 
-async def test_standard_output(capsys: pytest.CaptureFixture[str], notification: MakeNotification) -> None:
+async def test_a_locked_file_is_waited_for(
+    tmp_path: Path, notification: MakeNotification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process's lock is waited for, but not so long that this process could not end."""
+    path = tmp_path / "log.jsonl"
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        sending = asyncio.create_task(sink(path).send(notification("n1")))
+        await asyncio.sleep(5 * file.LOOK_SECONDS)
+        assert ids(path) == []
+        fcntl.flock(held, fcntl.LOCK_UN)
+        await sending
+        fcntl.flock(held, fcntl.LOCK_EX)
+        monkeypatch.setattr(file, "PATIENCE_SECONDS", 0.05)
+        with pytest.raises(Unavailable, match="another process has it locked"):
+            await sink(path).send(notification("n2"))
+    assert ids(path) == ["n1"]
+
+
+async def test_standard_output(capfd: pytest.CaptureFixture[str], notification: MakeNotification) -> None:
     """A notification is printed as a line of JSON."""
     await Stdout(StdoutSettings(name="out"), "p").send(notification("n1"))
-    assert msgspec.json.decode(capsys.readouterr().out)["notification_id"] == "n1"
+    assert msgspec.json.decode(capfd.readouterr().out)["notification_id"] == "n1"
+
+
+async def test_standard_output_that_is_closed(notification: MakeNotification, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one, as in a daemon, the sink says so."""
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(Unavailable, match="it is closed"):
+        await Stdout(StdoutSettings(name="out"), "p").send(notification())
+
+
+async def test_a_reader_that_stops_holds_up_nothing(
+    notification: MakeNotification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full pipe is given up in time; when it is read again, the torn line is one, and what comes next is whole."""
+    reader, writer = os.pipe()
+    monkeypatch.setattr(file, "PATIENCE_SECONDS", 0.05)
+    with os.fdopen(reader, "rb") as read, os.fdopen(writer, "w") as written:
+        monkeypatch.setattr(sys, "stdout", written)
+        out = Stdout(StdoutSettings(name="out"), "p")
+        long = notification("n0", report=msgspec.structs.replace(notification().report, markdown="x" * 8_000))
+
+        async def fill() -> None:
+            for _ in range(1_000):
+                await out.send(long)
+
+        with pytest.raises(Unavailable, match="nobody reads it"):
+            await fill()
+        got = os.read(reader, 2**20)
+        await out.send(notification("n1"))
+        written.close()
+        *whole, torn, last = (got + read.read()).splitlines()
+    assert {msgspec.json.decode(each)["notification_id"] for each in whole} == {"n0"}
+    assert msgspec.json.encode("n0") in torn
+    assert not torn.endswith(b"}")
+    assert msgspec.json.decode(last)["notification_id"] == "n1"
 
 
 def test_standard_output_without_a_reader() -> None:
@@ -119,4 +174,4 @@ def test_standard_output_without_a_reader() -> None:
     process.stdout.close()
     process.stdout = None
     _, told = process.communicate(b"")
-    assert b"standard output cannot be written to (BrokenPipeError)" in told
+    assert b"standard output cannot be written to (Broken pipe)" in told

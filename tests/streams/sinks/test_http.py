@@ -218,6 +218,10 @@ async def test_only_this_machine_is_meant_by_its_name() -> None:
         ("64:ff9b::127.0.0.1", False),
         ("2002:7f00:1::", False),
         ("ff0e::1", False),
+        ("fec0::1", False),
+        ("::127.0.0.1", False),
+        ("64:ff9b:1::127.0.0.1", False),
+        ("5f00::1", False),
     ],
 )
 def test_which_addresses_are_public(address: str, public: object) -> None:

@@ -15,6 +15,7 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from schemas.common import Task
 from schemas.encode import encode
 from schemas.outputs import Notification, NotificationKind, Report
+from streams.escalation.text import JOINER, markdown_text
 from streams.sinks import alertmanager, file, github, pagerduty, slack, webhook
 from streams.sinks.errors import InvalidSinks
 from streams.sinks.secrets import Secret
@@ -31,10 +32,18 @@ WEEK = timedelta(days=7)
 BARE = build(agent=None, task=None, text="", report=Report(title="", tried=(), times=0, look_at="", markdown=""))
 """A notification with as little in it as the contract lets there be."""
 
+UNSEEN = build(
+    "\u200b",
+    **dict.fromkeys(("incident_id", "session_id", "task_id", "alert_id", "loop_id", "detector"), "\u200b"),
+    task=Task(repo="\u2800"),
+)
+"""One whose names show nothing."""
+
 CASES = [
     pytest.param(build(), id="a termination"),
     pytest.param(build(kind="recovered", severity="info", resolves=True), id="it is over"),
     pytest.param(BARE, id="hardly anything"),
+    pytest.param(UNSEEN, id="names that show nothing"),
     pytest.param(hostile(), id="everything, and nasty"),
     pytest.param(msgspec.structs.replace(hostile(), kind="ended", resolves=True), id="nasty, and over"),
 ]
@@ -239,6 +248,17 @@ def test_lines_of_json(told: Notification) -> None:
     assert msgspec.json.decode(written, type=Notification).notification_id == told.notification_id
 
 
+def test_pages_notify_nobody() -> None:
+    """A page comes with the joiners that keep mentions, references and links from being any, wherever it is told."""
+    page = markdown_text("@everyone, @acme/team: see #12, GH-12, acme/shop#12, https://evil.test and www.evil.test")
+    told = build(report=msgspec.structs.replace(build().report, markdown=page))
+    assert page.count(JOINER) == 7
+    assert page in github.body(told)
+    assert page in file.written(told, "markdown").decode()
+    assert cleaned(told).report.markdown == page
+    assert msgspec.json.decode(webhook.standard_body(told))["data"]["report"]["markdown"] == page
+
+
 @pytest.mark.parametrize("told", CASES)
 def test_no_text_hides_anything(told: Notification) -> None:
     """No text that a person is shown has control, direction or zero-width characters, but for the joiners of ours."""
@@ -271,6 +291,9 @@ def test_no_text_hides_anything(told: Notification) -> None:
         (None, None, None, None),
         (None, "shop", None, None),
         (None, "../..", None, None),
+        (None, "./shop", None, None),
+        ("a/.#12", None, None, None),
+        ("../..#12", "a/b", "c/d", ("c/d", None)),
         (None, "a/b?x=1", None, None),
         ("#12", "a/b", "a/b", ("a/b", 12)),
         ("#12", "a/b", "c/d", ("c/d", None)),

@@ -164,6 +164,8 @@ def test_a_secret_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     ("table", "secret", "told"),
     [
         ({"type": "pagerduty", "routing_key_env": "S"}, KEY[1:], "32 letters and digits"),
+        ({"type": "github", "token_env": "S"}, "ghp_one\nghp_two", "one word"),
+        ({"type": "github", "token_env": "S"}, "ghp_\xfc", "one word"),
         ({"type": "slack", "url_env": "S"}, "hooks.slack.com/secret", "is no address"),
         ({"type": "slack", "url_env": "S"}, "http://hooks.slack.com/secret", "would send unencrypted"),
         ({"type": "webhook", "url": "https://a.test", "secret_env": "S"}, SECRET[6:], "is not whsec_"),
