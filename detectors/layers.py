@@ -64,6 +64,12 @@ _PAIRS = (
     ("ping_pong", "warn", "terminate"),
 )
 
+PAIRS = (
+    *((f"{section}.{low}", f"{section}.{high}") for section, low, high in _PAIRS),
+    ("spin_score.notice", "spin_score.warn"),
+)
+"""Limits of which the first must not be above the second, by their dotted names."""
+
 
 def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | None = None) -> Limits:
     """Merge layers of configuration, later ones winning, over ``base`` (the defaults when None).
@@ -83,6 +89,8 @@ def limits_from(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | 
         for key, value in flat_limits(values):
             _place(merged, layer, key, value)
             names[key] = layer
+            if key in _TABLES and isinstance(value, Mapping):
+                names.update((f"{key}.{entry}", layer) for entry in value)
             if (table := key.rpartition(".")[0]) in _TABLES:
                 names[table] = layer
             try:

@@ -53,7 +53,12 @@ def new_loop(finding: Finding, step: int, at_ms: int) -> Loop:
 
 
 def take_members(loop: Loop, finding: Finding) -> None:
-    """Note what a finding adds to a loop that is known."""
+    """Note what a finding adds to a loop that is known.
+
+    One that a person marked as wrong stays what it was then, so that it does not silence one neighbour after another.
+    """
+    if loop.level == DISMISSED and loop.members:
+        return
     loop.weak = loop.weak and finding.weak
     loop.members = list(dict.fromkeys((*finding.members, *loop.members)))[:MAX_MEMBERS]
 

@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from itertools import chain
-from typing import NamedTuple, TypeVar, get_args
+from typing import NamedTuple, get_args
 
 import msgspec
 
@@ -32,7 +32,6 @@ from detectors import (
 from detectors.call import read_call
 from detectors.canonical import digest
 from detectors.decision import decide
-from detectors.excerpt import cut
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.limits import MAX_WINDOW_CALLS, Limits
@@ -53,7 +52,8 @@ from detectors.state import (
 from detectors.tasks.derive import derive
 from detectors.tasks.facts import TaskEvent
 from detectors.tasks.report import report
-from schemas.common import Agent, Task, Usage
+from detectors.who import fitting_agent, fitting_task
+from schemas.common import Usage
 from schemas.events import Control, FixAttempt, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert
 
@@ -76,11 +76,7 @@ DETECTORS = (
 )
 """All detectors of a session, in the order in which they look."""
 
-MAX_TASK_PATHS = 6  # of a task's paths; what rules of a policy go by, too
-NAME_BYTES = 96  # of the names that say who acts, for which task
 _ID_BYTES = 64  # of the event ids of earlier calls; longer ones are left out of the evidence
-
-_Who = TypeVar("_Who", Agent, Task)
 
 _UNIQUE_ID = re.compile(r"(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{16,}")  # as model providers make them
 _SAME_CALL_MS = 10_000
@@ -317,22 +313,11 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
 
 
 def _note_who(state: SessionState, event: SessionInput) -> None:
-    """Keep who acts and for which task: the task's id whole, since it is a key, names and paths cut.
-
-    An event that tells of its task and not which one it is speaks of the one that is known.
-    """
+    """Keep who acts and for which task. What a decision says of a task says where it goes, not what is worked on."""
     if event.agent is not None and event.agent != state.agent:
-        state.agent = _fitting(event.agent)
-    if event.task is not None and event.task != state.task:
-        paths = tuple(cut(path, NAME_BYTES) for path in event.task.paths[:MAX_TASK_PATHS])
-        task_id = event.task.id or (state.task.id if state.task else None)
-        state.task = msgspec.structs.replace(_fitting(event.task), id=task_id, paths=paths)
-
-
-def _fitting(who: _Who) -> _Who:
-    """Return an agent or task whose names are cut to what the state has room for."""
-    names = msgspec.structs.asdict(who).items()
-    return msgspec.structs.replace(who, **{key: cut(name, NAME_BYTES) for key, name in names if isinstance(name, str)})
+        state.agent = fitting_agent(event.agent)
+    if event.task is not None and event.task != state.task and not isinstance(event, Control):
+        state.task = fitting_task(event.task, state.task)
 
 
 def _spend(state: SessionState, usage: Usage | None) -> None:

@@ -7,6 +7,7 @@ from detectors.loops import milliseconds
 from detectors.state import SessionState
 from detectors.tasks.attempt import cut_id, read_attempt, read_review
 from detectors.tasks.facts import Attempt, Spent, TaskEvent, Word
+from detectors.who import fitting_task
 from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput
 
 _WORDS: dict[str, Word] = {word: word for word in get_args(Word)}
@@ -20,7 +21,8 @@ def report(
     ``derived`` is the attempt that a tool call completes. What is only spent is told every so many calls and turns by
     sessions that name their task; one without has an account of its own, and tells what it cost at its end. What people
     and orchestrators say is always told, since somebody may wait for the answer; where there was nothing else to tell,
-    without what was spent, of which the task would have to keep an account.
+    without what was spent, of which the task would have to keep an account. A decision that names another task goes
+    there, and what was spent does not.
     """
     tries, named = state.tries, state.task is not None and state.task.id is not None
     attempt = read_attempt(event, limits) if isinstance(event, FixAttempt) else derived
@@ -35,17 +37,20 @@ def report(
     if attempt is not None and not attempt.derived:
         tries.sends = True
         tries.forget_edits()
-    spent = Spent()
-    if named or tries.told or word in {None, "ended"}:
-        spent, tries.reported = state.spent.minus(tries.reported), state.spent
     said = event if isinstance(event, Control) else None
+    own_id = (state.task.id if state.task else None) or state.session_id
+    other = said is not None and said.task is not None and said.task.id not in {None, own_id}
+    spent = Spent()
+    if not other and (named or tries.told or word in {None, "ended"}):
+        spent, tries.reported = state.spent.minus(tries.reported), state.spent
+    task = fitting_task(said.task, None) if other and said and said.task else state.task
     return TaskEvent(
         event_id=cut_id(event.event_id),
         session_id=event.session_id,
-        task_id=(state.task.id if state.task else None) or state.session_id,
+        task_id=(task.id if task else None) or state.session_id,
         at_ms=milliseconds(event.occurred_at),
         agent=state.agent,
-        task=state.task,
+        task=task,
         spent=spent,
         attempt=attempt,
         review=review,

@@ -47,6 +47,8 @@ class Overrides:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._by_scope: dict[str, Override] = {}
+        self._refused: dict[str, Override] = {}
+        """Those that the policy in force does not allow; another one may."""
         self._merged: dict[tuple[Held, tuple[str, ...]], Limits] = {}
 
     @property
@@ -55,16 +57,26 @@ class Overrides:
         return self._policy
 
     def replace(self, policy: Policy) -> None:
-        """Put another policy in force, from the next event on; the overrides stay."""
+        """Put another policy in force, from the next event on; the overrides stay.
+
+        Which of them can be used is judged anew, so that it is the same for a worker that starts now.
+        """
         self._policy = policy
+        for override in [*self._by_scope.values(), *self._refused.values()]:
+            try:
+                self.put(override)
+            except InvalidEvent as problem:
+                logger.warning("the override for %s is ignored: %s", override.scope, problem)
         self._merged.clear()
 
     def put(self, override: Override) -> None:
-        """Take an override over, in place of an earlier one of its scope.
+        """Take an override over, in place of an earlier one of its scope, which ends also where this one is refused.
 
         Raises:
-            InvalidEvent: its limits do not exist or cannot be set so.
+            InvalidEvent: its limits do not exist, or cannot be set so under the policy in force.
         """
+        self.remove(override.scope)
+        self._refused[override.scope] = override
         if any(f"{name}.".startswith(f"{VOLATILE}.") for name in override.limits):  # before the expressions are tried
             raise InvalidEvent(
                 "invalid_value",
@@ -74,16 +86,17 @@ class Overrides:
                 field=f"limits.{VOLATILE}",
             )
         try:
-            limits_from([_layer(override)], self._policy.common)
+            self._policy.check(*_layer(override))
         except InvalidLimits as problem:
             raise InvalidEvent(
                 "invalid_value", str(problem), "send the override again with limits that exist", field="limits"
             ) from None
-        self._by_scope[override.scope] = override
+        self._by_scope[override.scope] = self._refused.pop(override.scope)
         self._merged.clear()
 
     def remove(self, scope: str) -> None:
         """Drop the override of a scope, if there is one."""
+        self._refused.pop(scope, None)
         if self._by_scope.pop(scope, None) is not None:
             self._merged.clear()
 
@@ -142,6 +155,18 @@ def _holds(override: Override, at: datetime) -> bool:
     return override.expires_at is None or at < override.expires_at
 
 
+def read_override(record: ConsumerRecord) -> Override:
+    """Read a record of the topic that is no tombstone.
+
+    Raises:
+        InvalidEvent: it is no override.
+    """
+    check_header_names(record.headers)
+    override = cast("Override", decode(OVERRIDES, record.value, record.headers))
+    check_key(OVERRIDES, override, record.key)
+    return override
+
+
 class OverridesFollower(WholeTopic):
     """Keeps `Overrides` as the topic says.
 
@@ -171,17 +196,13 @@ class OverridesFollower(WholeTopic):
         key = record.key or b""
         self._rejected.pop(key, None)
         scope = key.decode("utf-8", "replace")
+        self._overrides.remove(scope)  # also where what comes cannot be used: its author meant to replace it
         if record.value is None:
-            self._overrides.remove(scope)
             return
         try:
-            check_header_names(record.headers)
-            override = cast("Override", decode(OVERRIDES, record.value, record.headers))
-            check_key(OVERRIDES, override, record.key)
+            override = read_override(record)
             self._overrides.put(override)
         except InvalidEvent as problem:
-            # An earlier, usable one of the scope ends too: its author meant to replace it.
-            self._overrides.remove(scope)
             self._rejected[key] = record, problem
             logger.warning(
                 "override at %s-%d@%d is ignored: %s", record.topic, record.partition, record.offset, problem

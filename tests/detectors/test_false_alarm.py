@@ -144,6 +144,20 @@ def test_a_word_whose_time_is_over_silences_nothing(session):
     assert levels(session.loop("sync", 3)) == ["warn", "terminate"]
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_loop_that_shares_a_call_with_the_marked_one_silences_no_third(session, gone):
+    """What was marked is one loop, and does not grow into its neighbours."""
+    (alert,) = session.loop("sync")
+    if gone:
+        session.work()
+    session.mark(alert)
+    alerts = []
+    for _ in range(8):
+        alerts += session.loop("sync", 1) + session.loop("other", 1)
+    assert levels(alerts + session.loop("other", 9))[-1:] == ["terminate"]
+    assert session.loop("sync", 9) == []
+
+
 @pytest.mark.parametrize(("others", "levels_"), [(MAX_TOLD - 1, []), (MAX_TOLD, ["warn"])])
 def test_alerts_of_as_many_loops_can_be_marked_as_there_is_room_for(others, levels_):
     """Then the one that was alerted longest ago is forgotten."""

@@ -1,9 +1,11 @@
 """What a session tells its task: attempts, reviews and words at once, spending now and then, and everything once."""
 
+import msgspec
 import pytest
 
 from detectors import Limits, SessionState, step
 from detectors.tasks.facts import Spent
+from detectors.who import NAME_BYTES
 from schemas.common import Agent, Task, Usage
 from schemas.testing import at, control, fix_attempt, review, session_event, tool_call
 
@@ -76,11 +78,22 @@ def test_what_people_say_of_a_session_alone_is_told_whatever_was_told_before(tol
 
 
 @pytest.mark.parametrize("action", WORDS)
-@pytest.mark.parametrize("before", [[], [tool_call(0)], [tool_call(0, task=Task(id="T0"))]])
-def test_the_task_that_a_word_names_is_the_one_it_is_told_to(told, action, before):
-    """Of a session that was never seen, that named none, or another one before."""
+@pytest.mark.parametrize("before", [[], [tool_call(0)], [tool_call(0, task=Task(repo="acme/shop"))]])
+def test_a_word_goes_to_the_task_that_it_names_and_says_nothing_of_the_session(told, action, before):
+    """Whether the session named none or was never seen: the next word without a task goes to the session's own."""
     assert told(*before, control(60, action, task=T1))[-1].task_id == "T1"
-    assert told(*before, control(60, action, task=T1), control(61, action))[-1].task_id == "T1"
+    assert told(*before, control(60, action, task=T1), control(61, action))[-1].task_id == "s1"
+
+
+@pytest.mark.parametrize("action", WORDS)
+def test_a_word_for_another_task_leaves_the_session_with_its_own(told, action):
+    """It is told with what it says of that task, and without what the session spent on its own."""
+    turn = session_event(0, "turn", usage=Usage(input_tokens=10), task=T1)
+    other = Task(id="T2", repo="r" * (NAME_BYTES + 1))
+    *_, word, end = told(turn, control(1, action, answers="a1", task=other), fix_attempt(2, "round"))
+    assert (word.task_id, word.task.repo, word.spent) == ("T2", "r" * NAME_BYTES, Spent())
+    assert (end.task_id, end.task) == ("T1", T1)
+    assert end.spent.tokens == 10
 
 
 def test_a_word_is_told_with_who_said_it_why_and_until_when(told):
@@ -101,6 +114,9 @@ def test_words_tell_what_was_spent_only_where_the_task_keeps_account(told, actio
     word, attempt = told(*turns, control(60, action), fix_attempt(2, "round"))[-2:]
     assert (word.spent, attempt.spent.tokens) == (Spent(), 30)
     word, attempt = told(*turns, control(60, action, task=T1), fix_attempt(2, "round"))[-2:]
+    assert (word.spent, attempt.spent.tokens) == (Spent(), 30), "it names another task than the session's own"
+    turns = [msgspec.structs.replace(turn, task=T1) for turn in turns]
+    word, attempt = told(*turns, control(60, action), fix_attempt(2, "round"))[-2:]
     assert (word.spent.tokens, attempt.spent.tokens) == (30, 0)
 
 
@@ -183,3 +199,14 @@ def test_a_session_without_a_task_that_told_attempts_tells_the_rest_at_its_end(t
     """Its task keeps account since then, whether or not usage is sent."""
     *_, event = told(fix_attempt(0, "round"), tool_call(60), tool_call(61), session_event(62, "ended"))
     assert (event.spent.calls, event.word, event.attempt) == (2, None, None)
+
+
+def test_an_event_that_only_names_its_task_leaves_the_rest_as_it_was_said(told):
+    """So that it takes the session out of no rule; another task is another one, and says all of itself."""
+    full = Task(id="T1", repo="acme/shop", type="bugfix", paths=("auth/login.py",))
+    only_id = told(tool_call(0, task=full), fix_attempt(1, "round", task=Task(id="T1")))[-1]
+    no_id = told(tool_call(0, task=full), fix_attempt(1, "round", task=Task(ref="main")))[-1]
+    other = told(tool_call(0, task=full), fix_attempt(1, "round", task=Task(id="T2")))[-1]
+    assert only_id.task == full
+    assert no_id.task == msgspec.structs.replace(full, ref="main")
+    assert other.task == Task(id="T2")

@@ -163,3 +163,44 @@ def test_a_policy_that_is_replaced_holds_at_once() -> None:
     overrides.remove("session:s")
     overrides.replace(RULES)
     assert warn(overrides) == 2
+
+
+def test_an_override_need_only_fit_where_a_rule_holds() -> None:
+    """It is refused where it fits on no rule either, and left out for whom it does not fit."""
+    overrides = Overrides(RULES)
+    overrides.put(override("role:code", limits={"identical.warn": 6}))
+    other = tool_call("s", 0, agent=Agent(role="code"), task=Task(id="t", repo="o/other"))
+    assert (warn(overrides), warn(overrides, other)) == (6, 4)
+    with pytest.raises(InvalidEvent, match=r"identical\.warn = 8 is above"):
+        overrides.put(override("role:code", limits={"identical.warn": 8}))
+    assert (warn(overrides), warn(overrides, other)) == (2, 4)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_another_policy_judges_the_overrides_anew(scope: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A worker that read them under the policy before goes by the same as one that starts now, mute or not."""
+    loose, strict = Policy(limits={"identical.terminate": 9}), Policy(limits={"identical.terminate": 3})
+    record = override(scope, limits={"identical.warn": 6}, mute=True)
+    overrides = Overrides(strict)
+    with pytest.raises(InvalidEvent):
+        overrides.put(record)
+    overrides.replace(loose)
+    assert (warn(overrides), resolve(overrides)[1]) == (6, True)
+    overrides.replace(strict)
+    assert (warn(overrides), resolve(overrides)[1]) == (3, False)
+    assert f"the override for {scope} is ignored" in caplog.text
+    overrides.remove(scope)
+    overrides.replace(loose)
+    assert (warn(overrides), resolve(overrides)[1]) == (3, False)
+
+
+@pytest.mark.parametrize("limits", [{"identical.warn": 0}, {"identical.wran": 1}, {"tools.volatile.play": "x+"}])
+def test_a_refused_override_ends_the_one_before_it(limits: dict[str, Any]) -> None:
+    """Its author meant to replace it, and no policy brings it back."""
+    overrides = Overrides(RULES)
+    overrides.put(override("session:s", limits={"identical.warn": 3}))
+    with pytest.raises(InvalidEvent):
+        overrides.put(override("session:s", limits=limits))
+    assert warn(overrides) == 2
+    overrides.replace(RULES)
+    assert warn(overrides) == 2
