@@ -96,25 +96,29 @@ def assume(session: Session, facts: Facts) -> Session:
         session: the session.
         facts: what is taken for true where it says nothing.
     """
-
-    def agent(said: Agent | None) -> Agent | None:
-        if facts.role is None:
-            return said
-        said = said or Agent()
-        return msgspec.structs.replace(said, role=said.role or facts.role)
-
-    def task(said: Task | None) -> Task | None:
-        if facts == Facts(role=facts.role):
-            return said
-        said = said or Task()
-        return msgspec.structs.replace(
-            said, repo=said.repo or facts.repo, type=said.type or facts.task_type, paths=said.paths or facts.paths
-        )
-
-    events = [
-        msgspec.structs.replace(event, agent=agent(event.agent), task=task(event.task)) for event in session.events
-    ]
+    agent: Agent | None = None
+    task: Task | None = None
+    events = []
+    for event in session.events:  # what an event does not say was said before, or by nobody
+        agent, task = event.agent or agent, event.task or task
+        events.append(msgspec.structs.replace(event, agent=_with_role(agent, facts), task=_with_task(task, facts)))
     return replace(session, events=events)
+
+
+def _with_role(agent: Agent | None, facts: Facts) -> Agent | None:
+    if facts.role is None:
+        return agent
+    agent = agent or Agent()
+    return msgspec.structs.replace(agent, role=agent.role or facts.role)
+
+
+def _with_task(task: Task | None, facts: Facts) -> Task | None:
+    if facts == Facts(role=facts.role):
+        return task
+    task = task or Task()
+    return msgspec.structs.replace(
+        task, repo=task.repo or facts.repo, type=task.type or facts.task_type, paths=task.paths or facts.paths
+    )
 
 
 def row(session: Session, alert: Alert) -> dict[str, Any]:

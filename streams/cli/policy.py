@@ -80,7 +80,7 @@ def check(config: Config | None, *, file: Path, as_json: bool) -> int:
     except UnreadablePolicy as problem:
         code, problems = EXIT_UNREADABLE, [str(problem)]
     except InvalidPolicy as problem:
-        code, problems = EXIT_INVALID, str(problem).splitlines()
+        code, problems = EXIT_INVALID, [f"{file}: {told}" for told in problem.problems]
     if as_json:
         whole: dict[str, Any] = {"ok": not code, "file": str(file), "problems": problems}
         if found is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from detectors.excerpt import cut
-from detectors.session import MAX_TASK_PATHS, NAME_BYTES
+from detectors.who import MAX_TASK_PATHS, NAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,13 +113,22 @@ class Facts(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
-def facts_of(agent: Agent | None, task: Task | None) -> Facts:
-    """Give what is known of a session, as far as its state remembers it: names are cut, and the first paths kept."""
+def facts_of(agent: Agent | None, task: Task | None, *, paths: bool = True) -> Facts:
+    """Give what is known of a session, as far as its state remembers it: names are cut, and the first paths kept.
+
+    Paths of Windows are put with slashes, so that a rule holds for them, too.
+
+    Args:
+        agent: who acts, as far as known.
+        task: for which task, likewise.
+        paths: whether the paths are wanted.
+    """
+    kept = task.paths[:MAX_TASK_PATHS] if task and paths else ()
     return Facts(
         _kept(task.repo) if task else None,
         _kept(agent.role) if agent else None,
         _kept(task.type) if task else None,
-        tuple(cut(path, NAME_BYTES) for path in task.paths[:MAX_TASK_PATHS]) if task else (),
+        tuple(cut(path.replace("\\", "/"), NAME_BYTES) for path in kept),
     )
 
 
@@ -180,4 +189,11 @@ def _matches(globs: Iterable[Glob], name: str | None) -> bool:
 def _disjoint(literals: tuple[Glob, ...], globs: tuple[Glob, ...]) -> bool:
     if not literals or not globs or not all(glob.literal for glob in literals):
         return False
-    return not any(glob.matches(literal.text) for glob in globs for literal in literals)
+    names = {"/".join(_split(glob.text)) for glob in literals}
+    patterns = []
+    for glob in globs:
+        if not glob.literal:
+            patterns.append(glob)
+        elif "/".join(_split(glob.text)) in names:
+            return False
+    return not any(glob.matches(name) for glob in patterns for name in names)

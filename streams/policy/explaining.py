@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from detectors import Limits
 from detectors.layers import flat_limits
 from streams.policy.ladder import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from detectors import Limits
     from streams.policy.model import Ladder
 
 DEFAULT = "default"
@@ -31,22 +31,23 @@ class Row(NamedTuple):
 
 
 def limit_rows(limits: Limits, *, everything: bool) -> Iterator[Row]:
-    """Give limits in the order of the documentation; of tables the entries that are not as by default.
+    """Give limits in the order of the documentation; those that are tables by entry, as each may be set by another.
 
     Args:
         limits: the limits.
         everything: also those that nobody set.
     """
-    defaults = _flat(Limits())
     for name, value in _flat(limits).items():
         layer = limits.layers.get(name)
         if layer is None and everything:
             yield Row(name, value, limits.layer(name))
-        elif layer is not None and isinstance(value, dict) and not everything:
-            # A table remembers who set it last, and its entries, where they were set one by one.
-            for key, entry in value.items():
-                if entry != defaults[name].get(key):
-                    yield Row(f"{name}.{key}", entry, limits.layers.get(f"{name}.{key}", layer))
+        elif layer is not None and isinstance(value, dict):
+            setters = {key: limits.layers.get(f"{name}.{key}") for key in value}
+            if everything:
+                yield Row(name, {key: entry for key, entry in value.items() if setters[key] is None}, DEFAULT)
+            for key, setter in setters.items():
+                if setter is not None:
+                    yield Row(f"{name}.{key}", value[key], setter)
         elif layer is not None:
             yield Row(name, value, layer)
 

@@ -5,6 +5,7 @@ Pure, and made like the detectors' layers of limits. What a rung does is decided
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,8 +60,11 @@ def read_ladder(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]
     values: dict[str, Any] = {}
     problems: list[Problem] = []
     for key, value in _flat(table):
+        if key == _BUDGET:
+            problems.append(Problem(key, f"is no table; write for example {_BUDGET}.{RUNGS[0]} = 2"))
+            continue
         if key not in KEYS:
-            remedy = f"write {_BUDGET}.{key}" if key in RUNGS else suggest(key, [*KEYS, _BUDGET])
+            remedy = f"write {_BUDGET}.{key}" if key in RUNGS else suggest(key, KEYS)
             problems.append(Problem(key, f"there is no such key; {remedy}"))
             continue
         try:
@@ -127,7 +131,7 @@ def merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Merged:
     """Merge layers, each a name and values by dotted name; later ones win.
 
     Where nobody says so, a termination begins at the last rung when there is no `terminate`, and a warning climbs to
-    the last rung before the gravest when there is no `escalate_human`.
+    the last rung below any of the gravest when there is no `escalate_human`.
     """
     values: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -139,7 +143,7 @@ def merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Merged:
     ladder = Ladder(**plain, budget=Budgets(**budget))
     for key, rungs in (
         ("on_terminate", ladder.order),
-        ("warn_most", [rung for rung in ladder.order if rung not in GRAVEST]),
+        ("warn_most", list(itertools.takewhile(lambda rung: rung not in GRAVEST, ladder.order))),
     ):
         if getattr(ladder, key) not in ladder.order and rungs:
             ladder = msgspec.structs.replace(ladder, **{key: rungs[-1]})

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from detectors import InvalidLimits, Limits, limits_from
-from detectors.layers import flat_limits
+from detectors.layers import PAIRS, flat_limits
+from streams.config import suggest
 from streams.policy.ladder import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
 _DEFAULTS: Mapping[str, Any] = dict(flat_limits(msgspec.to_builtins(Limits())))
+_ENTRIES = frozenset(key for key, value in _DEFAULTS.items() if isinstance(value, dict))
+_SECTIONS = frozenset(key.rpartition(".")[0] for key in _DEFAULTS if not key.startswith("model."))
+
+MOST_PROBLEMS = 100
+"""Faults that are looked for in one table: after each the rest is read anew, and such a file is none that was meant."""
 
 
 def read_limits(table: Mapping[str, Any], on: Limits) -> tuple[dict[str, Any], list[Problem]]:
@@ -27,10 +33,11 @@ def read_limits(table: Mapping[str, Any], on: Limits) -> tuple[dict[str, Any], l
         on: the limits that it lies over.
 
     Returns:
-        The values by dotted name, and what is wrong with the others, whose keys are named in the words.
+        The values by dotted name, none where far too much is wrong, and what is wrong with the others, whose keys are
+        named in the words.
     """
     values = dict(flat_limits(table))
-    problems: list[Problem] = []
+    problems = list(_senseless_tables(table))
     faulty: set[str] = set()
     while True:
         try:
@@ -41,6 +48,8 @@ def read_limits(table: Mapping[str, Any], on: Limits) -> tuple[dict[str, Any], l
             if blamed is None or not faulty.intersection(problem.keys):
                 problems.append(_told(problem))
             if blamed is None:  # nothing of ours; what is left cannot be judged
+                return {}, problems
+            if len(problems) >= MOST_PROBLEMS:
                 return {}, problems
             faulty.add(blamed)
             del values[blamed]
@@ -56,11 +65,15 @@ def beside(first: Mapping[str, Any], second: Mapping[str, Any], on: Limits) -> s
         second: those that lie over them.
         on: the limits that both lie over.
     """
-    shared = _sections(first) & _sections(second)
-    if all(key in second for key in first if key.partition(".")[0] in shared):
-        return ""  # the second says again whatever the first says of the same detectors
+    # Of a pair of which one says both, or neither, it is known already: what each says was tried.
+    mixed = [
+        (one, other) for one, other in PAIRS if {_setter(one, first, second), _setter(other, first, second)} == {1, 2}
+    ]
+    keys = {key for pair in mixed for key in pair}
+    if not keys:
+        return ""
     try:
-        limits_from([("", first), ("", second)], on)
+        limits_from([("", {key: value for key, value in each.items() if key in keys}) for each in (first, second)], on)
     except InvalidLimits as problem:
         return problem.told
     return ""
@@ -77,5 +90,20 @@ def _told(problem: InvalidLimits) -> Problem:
     return Problem("", f"limits.{told}")
 
 
-def _sections(keys: Iterable[str]) -> set[str]:
-    return {key.partition(".")[0] for key in keys}
+def _setter(key: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> int:
+    """Say which of two sets of limits has the last word on a limit; 0 for neither."""
+    return 2 if key in second else 1 if key in first else 0
+
+
+def _senseless_tables(table: Mapping[str, Any], prefix: str = "") -> Iterator[Problem]:
+    """Find empty tables that stand for nothing that there is: no limit in them tells that their name is wrong."""
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if not isinstance(value, dict) or name in _ENTRIES:
+            continue
+        if value:
+            yield from _senseless_tables(value, f"{name}.")
+        elif name in _DEFAULTS:
+            yield Problem(f"limits.{name}", "is a limit and no table; give it a value, or take it out")
+        elif name not in _SECTIONS:
+            yield Problem(f"limits.{name}", f"there is no such table; {suggest(name, (_SECTIONS | _ENTRIES) - {''})}")

@@ -118,10 +118,17 @@ def parse_policy(path: Path, content: bytes, base: Limits) -> Policy:
     except (ValueError, RecursionError) as problem:  # a number of thousands of digits is no TOMLDecodeError
         raise InvalidPolicy(path, [f"is not TOML: {problem}; mend it there"]) from None
     reading = _Reading(path, base)
-    policy = reading.read(tables)
+    try:
+        policy = reading.read(tables)
+    except RecursionError:
+        raise InvalidPolicy(
+            path, ["has keys of too many parts, or tables too deep in each other; make them fewer"]
+        ) from None
     if reading.problems:
         more = len(reading.problems) - MAX_PROBLEMS
-        told = reading.problems[:MAX_PROBLEMS] + ([f"has {more:,} more problems; mend these first"] * (more > 0))
+        told = reading.problems[:MAX_PROBLEMS] + (
+            [f"has {more:,} more problems at least; mend these first"] * (more > 0)
+        )
         raise InvalidPolicy(path, told)
     return policy
 
@@ -181,12 +188,13 @@ class _Reading:
                 self._fault(place, Problem(key, f"stands outside of the condition; write when.{key}"))
             elif key not in RULE_KEYS:
                 self._fault(place, Problem(key, f"there is no such key; {suggest(key, RULE_KEYS)}"))
+        known = len(self.problems)
         when = self._when(place, table.get("when", {}))
         own_ladder = self._ladder(place, table.get("ladder", {}), ladder)
         own_limits = self._limits(place, table.get("limits", {}), common)
         for key in sorted(GLOBAL & own_limits.keys()):
             self._fault(place, Problem(f"limits.{key}", "holds for all tasks alike; set it in the table [limits]"))
-        if not table.get("ladder") and not table.get("limits"):
+        if not own_ladder and not own_limits and known == len(self.problems):
             self._fault(place, Problem("", "sets nothing; give it a key of `ladder` or of `limits`, or take it out"))
         return Rule(str(name), when, own_ladder, own_limits)
 
@@ -273,7 +281,8 @@ class _Reading:
     def _fault(self, place: str, problem: Problem) -> None:
         key = f"{problem.key}: " if problem.key else ""
         where = f"{place}: " if place else ""
-        self.problems.append(f"{where}{key}{problem.told}")
+        told = f"{where}{key}{problem.told}"  # a key in quotes may have anything in it, and each problem is one line
+        self.problems.append("".join(each if each.isprintable() else ascii(each)[1:-1] for each in told))
 
 
 def _is_name(name: object) -> bool:

@@ -6,14 +6,14 @@ session that was ever heard of; and the topic of overrides. Writes nothing, join
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from detectors import decode_state
-from schemas.decode import InvalidEvent, decode
+from schemas.invalid import InvalidEvent
 from schemas.topics import OVERRIDES
 from streams.reading import reading
 from streams.topics import changelog_name
-from streams.worker.overrides import Overrides
+from streams.worker.overrides import Overrides, read_override
 from streams.worker.records import decode_stored
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ async def look_up(kafka: KafkaSettings, app_id: str, session_id: str, *, seconds
         latest: dict[bytes, Override | None] = {}
         async for record in reader.read(overrides):
             try:
-                found = None if record.value is None else decode(OVERRIDES, record.value, record.headers)
+                found = None if record.value is None else read_override(record)
             except InvalidEvent:
                 found = None
-            latest[record.key or b""] = cast("Override | None", found)
+            latest[record.key or b""] = found
     state = decode_state(decode_stored(stored).state)
     return Known(session_id, state.agent, state.task, tuple(filter(None, latest.values())))

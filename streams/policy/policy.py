@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detectors import InvalidLimits, Limits, limits_from
-from detectors.session import MAX_TASK_PATHS
 from streams.policy.conditions import facts_of
 from streams.policy.ladder import Merged, merge
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schemas.common import Agent, Task
-    from streams.policy.conditions import When
+    from streams.policy.conditions import Facts, When
     from streams.policy.model import Ladder
 
 logger = logging.getLogger(__name__)
@@ -98,7 +97,7 @@ class Policy:
         self._asks_agent = "role" in asked
         self._asks_task = bool(asked - {"role"})
         self._asks_paths = "paths" in asked
-        self._held: dict[tuple[Any, ...], Held] = {}
+        self._held: dict[Facts, Held] = {}
         self._limits: dict[Held, Limits] = {(): self.common}
         self._ladders: dict[Held, Merged] = {}
 
@@ -112,18 +111,13 @@ class Policy:
         if not self.rules:
             return ()
         # Only what rules ask for, so that tasks of one repository share an entry where no rule asks for paths.
-        key = (
-            agent.role if agent and self._asks_agent else None,
-            (task.repo, task.type) if task and self._asks_task else None,
-            task.paths[:MAX_TASK_PATHS] if task and self._asks_paths else (),
-        )
-        held = self._held.get(key)
+        facts = facts_of(agent if self._asks_agent else None, task if self._asks_task else None, paths=self._asks_paths)
+        held = self._held.get(facts)
         if held is None:
-            facts = facts_of(agent, task)
             held = tuple(number for number, rule in enumerate(self.rules) if rule.when.holds(facts))
             if len(self._held) >= MAX_REMEMBERED:
                 self._held.clear()
-            self._held[key] = held
+            self._held[facts] = held
         return held
 
     def limits(self, agent: Agent | None, task: Task | None) -> Limits:
@@ -135,6 +129,23 @@ class Policy:
                 self._limits.clear()
             limits = self._limits[held] = self._merge_limits(held)
         return limits
+
+    def check(self, layer: str, limits: Mapping[str, Any]) -> None:
+        """See that limits can lie over this policy: over what holds for everything, or over what one of its rules sets.
+
+        Args:
+            layer: who sets them, for the message.
+            limits: the limits, nested or by dotted name.
+
+        Raises:
+            InvalidLimits: they fit on nothing of it.
+        """
+        try:
+            limits_from([(layer, limits)], self.common)
+        except InvalidLimits as problem:
+            rules = [rule for rule in self.rules if not rule.limits.keys().isdisjoint(problem.keys)]
+            if not any(_fits([(self._layer(rule), rule.limits), (layer, limits)], self.common) for rule in rules):
+                raise
 
     def ladder(self, agent: Agent | None, task: Task | None) -> Ladder:
         """Give the ladder that is climbed for a session or task; the same object for the same rules."""
@@ -170,3 +181,11 @@ class Policy:
     def _layer(self, rule: Rule | None = None) -> str:
         """Name a layer as alerts do."""
         return f"policy:{self.path}" if rule is None else f"policy:{self.path}:rule {rule.name}"
+
+
+def _fits(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits) -> bool:
+    try:
+        limits_from(layers, base)
+    except InvalidLimits:
+        return False
+    return True

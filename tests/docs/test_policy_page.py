@@ -93,6 +93,8 @@ def test_the_example_does_what_its_comments_say(root: Path) -> None:
     assert usual.order.index("rotate_strategy") < usual.order.index("escalate_human")
     assert sensitive.order.index("escalate_human") < sensitive.order.index("rotate_strategy")
     assert sensitive.order.index("escalate_human") < usual.order.index("escalate_human")
+    for ladder in (usual, sensitive):  # warnings reach both
+        assert {"rotate_strategy", "escalate_human"} <= {*ladder.order[: ladder.order.index(ladder.warn_most) + 1]}
     assert policy.limits(Agent(role="review"), None).session_mode == "explore"
 
 

@@ -105,6 +105,8 @@ async def told(wire: Wire, file: Path) -> None:
     for override in (own, expired):
         await wire.raw(topics.OVERRIDES, encode(override), key=override.scope.encode())
     await wire.raw(topics.OVERRIDES, b"{}", key=b"session:unreadable")
+    misplaced = Override(scope="task:third", set_at=BEGIN, limits={"same_write.warn": 1})
+    await wire.raw(topics.OVERRIDES, encode(misplaced), key=b"task:other")  # the workers ignore it
     asked = explain(wire, "third", "--policy", str(file))
     assert (asked.returncode, asked.stderr) == (0, "")
     found: dict[str, Any] = json.loads(asked.stdout)

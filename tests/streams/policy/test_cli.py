@@ -128,6 +128,22 @@ def test_explain_shows_all_when_asked(good: Path) -> None:
     assert limits["ping_pong.warn"] == f"policy:{good}"
     assert {row["layer"] for row in found["ladder"]} == {"default", f"policy:{good}"}
     assert {"notify", "order", "budget.terminate"} <= {row["name"] for row in found["ladder"]}
+    names = next(row for row in found["limits"] if row["name"] == "tools.names")
+    assert (names["layer"], "cat" in names["value"], "deploy" in names["value"]) == ("default", True, False)
+    assert limits["tools.names.deploy"] == f"policy:{good}"
+
+
+@pytest.mark.parametrize("everything", [[], ["--all"]])
+def test_entries_of_a_table_are_told_with_who_set_each(good: Path, everything: list[str]) -> None:
+    """Whoever set another entry later."""
+    with good.open("a", encoding="utf-8") as stream:
+        stream.write("[[rule]]\nname = 'more'\nwhen.role = 'code'\nlimits.tools.names.check_it = 'check'\n")
+    found = rows("--policy", good, "--role", "code", *everything)
+    layers = {row["name"]: row["layer"] for row in found["limits"] if row["name"].startswith("tools.names.")}
+    assert layers == {
+        "tools.names.deploy": f"policy:{good}",
+        "tools.names.check_it": f"policy:{good}:rule more",
+    }
 
 
 def test_explain_for_people(good: Path, tmp_path: Path) -> None:

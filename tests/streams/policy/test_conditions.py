@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from detectors import Limits, SessionState, step
-from detectors.session import MAX_TASK_PATHS, NAME_BYTES
+from detectors.who import MAX_TASK_PATHS, NAME_BYTES
 from schemas.common import Agent, Task
 from schemas.events import SessionEvent
-from streams.policy.conditions import Facts, InvalidGlob, When, facts_of, read_glob
+from streams.policy.conditions import Facts, Glob, InvalidGlob, When, facts_of, read_glob
 
 
 def when(**globs: str) -> When:
@@ -105,6 +105,13 @@ def test_facts_are_what_the_state_remembers() -> None:
     assert asked == [*[True] * MAX_TASK_PATHS, False]
 
 
+def test_paths_of_windows_are_matched_by_their_parts() -> None:
+    """A rule for sensitive paths holds wherever the agent runs."""
+    facts = facts_of(None, Task(paths=("C:\\src\\auth\\login.py",)))
+    assert when(paths="**/auth/**").holds(facts)
+    assert not when(paths="auth/**").holds(facts)
+
+
 def test_empty_names_are_not_said() -> None:
     """A role or repository that is an empty text is none."""
     assert facts_of(Agent(role=""), Task(repo="", type="")) == facts_of(None, None) == Facts()
@@ -126,3 +133,12 @@ def test_conditions_that_exclude_each_other(one: dict[str, str], other: dict[str
     """Plain cases are seen both ways round; a task has many paths, so that these exclude nothing."""
     assert when(**one).excludes(when(**other)) is apart
     assert when(**other).excludes(when(**one)) is apart
+
+
+def test_lists_of_names_are_compared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of repositories in each of many rules are checked while a worker goes on: none is matched by one."""
+    monkeypatch.delattr(Glob, "matches")
+    names = [tuple(read_glob(f"acme/{half}{number}") for number in range(500)) for half in "ab"]
+    first, second = (When(repo=globs) for globs in names)
+    assert first.excludes(second)
+    assert not first.excludes(When(repo=(*names[1], read_glob("acme//a7"))))

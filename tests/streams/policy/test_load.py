@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from detectors import Limits, limits_from
+from streams.policy import limits as policy_limits
 from streams.policy.load import (
     MAX_BYTES,
     MAX_NAME_CHARS,
@@ -19,6 +20,7 @@ from streams.policy.load import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tests.streams.policy.conftest import Faults, Read
@@ -74,6 +76,7 @@ def test_a_whole_policy_is_read(read: Read) -> None:
 def test_a_file_that_sets_nothing_is_a_policy(read: Read, faults: Faults) -> None:
     """It leaves everything as it is; without a single byte it is one that is just being written."""
     assert read("# nothing\n").common == Limits()
+    assert read("[ladder.budget]\n[limits.identical]\n# warn = 4\n").common == Limits()
     assert faults("") == ["is empty; write a comment into it if it is to set nothing"]
 
 
@@ -94,7 +97,7 @@ def test_a_file_that_sets_nothing_is_a_policy(read: Read, faults: Faults) -> Non
         ("[ladder]\nnotices = true\n", "ladder.notices: ", "got `bool`"),
         ("[ladder]\ncooldown_seconds = nan\n", "ladder.cooldown_seconds: ", "Expected `float`"),
         ("[ladder]\ncooldown_seconds = inf\n", "ladder.cooldown_seconds: ", "Expected `float` <= 604800"),
-        ("[ladder]\nbudget = 1\n", "ladder.budget: ", "there is no such key"),
+        ("[ladder]\nbudget = 1\n", "ladder.budget: ", "is no table"),
         ("[ladder]\nbudget.cooldown = 1001\n", "ladder.budget.cooldown: ", "Expected `int` <= 1000"),
         ("[ladder]\nbudget.coldown = 1\n", "ladder.budget.coldown: ", "did you mean `budget.cooldown`?"),
         ("[ladder]\norder = []\n", "ladder.order: ", "is empty; name a rung"),
@@ -108,6 +111,11 @@ def test_a_file_that_sets_nothing_is_a_policy(read: Read, faults: Faults) -> Non
         ("[ladder]\nnotify = ['chta']\n[sinks.chat]\ntype = 'file'\npath = 'x'\n", "ladder.notify[0]: ", "`chat`?"),
         ("[sinks.chat]\ntype = 'slak'\n", "[sinks.chat]", "slack"),
         ("[limits]\nidentical.wran = 1\n", "limits: ", "there is no limit 'identical.wran'; nearest are identical"),
+        ("[limits.identicl]\n", "limits.identicl: ", "there is no such table; did you mean `identical`?"),
+        ("[limits.tools.name]\n", "limits.tools.name: ", "did you mean `tools.names`?"),
+        ("[limits]\nidentical.warn = {}\n", "limits.identical.warn: ", "is a limit and no table"),
+        ("[limits]\n'a\\b\u2028c' = {}\n", "limits.a\\b\\u2028c: ", "there is no such table"),
+        ("[limits]\n" + "a." * 5_000 + "a = 1\n", "has keys of too many parts", "make them fewer"),
         ("[limits]\nidentical = 1\n", "limits: ", "there is no limit 'identical'"),
         ("[limits]\nidentical.warn = 0\n", "limits.identical.warn: ", "for example identical.warn = 3"),
         ("[limits]\nmode = 'x'\n", "limits.mode: ", "allowed are 'observe', 'warn', 'enforce'"),
@@ -120,6 +128,7 @@ def test_a_file_that_sets_nothing_is_a_policy(read: Read, faults: Faults) -> Non
         (rule("limits.mode = 'warn'\nladdr = 1"), 'rule "r": laddr: ', "did you mean `ladder`?"),
         (rule("limits.mode = 'warn'\nrepo = 'x'"), 'rule "r": repo: ', "write when.repo"),
         (rule("", when="when.repo = 'x'"), 'rule "r": ', "sets nothing"),
+        (rule("limits.identical = {}\nladder.budget = {}"), 'rule "r": ', "sets nothing"),
         (rule("limits.mode = 'warn'", when=""), 'rule "r": when: ', "asks for nothing"),
         (rule("limits.mode = 'warn'", when="when = 'x'"), 'rule "r": when: ', "is no table"),
         (rule("limits.mode = 'warn'", when="when.rpo = 'x'"), 'rule "r": when.rpo: ', "did you mean `repo`?"),
@@ -181,6 +190,24 @@ def test_rules_that_contradict_each_other_are_refused(read: Read, faults: Faults
     read(ends + short + 'ladder.on_terminate = "cooldown"\n')
 
 
+def test_only_rules_that_set_the_ends_of_a_pair_apart_are_tried_together(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred rules that each set both ends, or other limits, are checked at once, while a worker goes on."""
+    tried: list[set[str]] = []
+
+    def spy(layers: Sequence[tuple[str, Mapping[str, Any]]], base: Limits | None = None) -> Limits:
+        tried.append({key for _, values in layers for key in values})
+        return limits_from(layers, base)
+
+    monkeypatch.setattr(policy_limits, "limits_from", spy)
+    both = "limits.ping_pong = { warn = 3, terminate = 4 }"
+    rules = [rule(both, name=f"r{number}", when=f"when.paths = 'a{number}'") for number in range(MAX_RULES - 1)]
+    read("".join(rules) + rule("limits.ping_pong.warn = 2\nlimits.same_write.warn = 2", name="low"))
+    together = tried[MAX_RULES + 1 :]  # after each alone, and what holds for everything
+    assert together == [{"ping_pong.warn", "ping_pong.terminate"}] * (MAX_RULES - 1)
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -237,4 +264,12 @@ def test_the_most_problems(faults: Faults) -> None:
     assert len(faults("".join(f"[x{number}]\n" for number in range(MAX_PROBLEMS)))) == MAX_PROBLEMS
     found = faults("".join(f"[x{number}]\n" for number in range(MAX_PROBLEMS + 2)))
     assert len(found) == MAX_PROBLEMS + 1
-    assert found[-1] == "has 2 more problems; mend these first"
+    assert found[-1] == "has 2 more problems at least; mend these first"
+
+
+def test_a_table_of_something_else_is_given_up(faults: Faults) -> None:
+    """However many limits are in it that there are not."""
+    most = policy_limits.MOST_PROBLEMS
+    for number in (most, most + 1, 10 * most):
+        found = faults("[limits]\n" + "".join(f"x{each} = 1\n" for each in range(number)))
+        assert found[-1] == f"has {most - MAX_PROBLEMS} more problems at least; mend these first"

@@ -89,6 +89,15 @@ def test_only_what_rules_ask_for_is_remembered(read: Read) -> None:
     assert len(policy._held) == 1
 
 
+def test_what_is_remembered_of_one_session_is_bounded(read: Read) -> None:
+    """However long the names and paths are that agents send."""
+    policy = read(TEXT + "[[rule]]\nname = 'p'\nwhen.paths = 'y/'\nladder.notices = 5\n")
+    agent, task = Agent(role="r" * 10_000), Task(repo="r" * 10_000, type="t" * 10_000, paths=("p" * 10_000,) * 1_000)
+    policy.limits(agent, task)
+    (facts,) = policy._held
+    assert len(repr(facts)) < 2_000
+
+
 def test_memory_is_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of repositories takes no more room than is allowed, and the answers stay right."""
     monkeypatch.setattr(module, "MAX_REMEMBERED", 3)
@@ -134,6 +143,8 @@ def test_other_processes_get_the_same_answers(read: Read) -> None:
         (["inject_guidance", "cooldown", "terminate"], "terminate", "cooldown"),
         (["inject_guidance", "abandon"], "abandon", "inject_guidance"),
         (["terminate"], "terminate", "escalate_human"),
+        (["inject_guidance", "abandon", "cooldown", "terminate"], "terminate", "inject_guidance"),
+        (["abandon", "cooldown", "terminate"], "terminate", "escalate_human"),
     ],
 )
 def test_a_shorter_ladder_needs_no_other_key(order: list[str], on_terminate: str, warn_most: str) -> None:

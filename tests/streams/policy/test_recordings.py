@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -189,3 +191,13 @@ def test_what_is_assumed_leaves_what_is_said(tmp_path: Path) -> None:
     assert {(event.agent, event.task) for event in assume(unsaid, Facts(repo="o/r")).events} == {
         (None, Task(repo="o/r"))
     }
+
+
+def test_what_was_said_once_is_not_assumed_away(tmp_path: Path) -> None:
+    """An event that does not repeat who acts for which task is of the same, in a worker, too."""
+    (said,) = (found for found in read_path(write(tmp_path / "c.jsonl", working("a"))) if isinstance(found, Session))
+    first, *others = said.events
+    agent, task = Agent(model="m", role="code"), Task(id="t", repo="acme/shop")
+    told = replace(said, events=[msgspec.structs.replace(first, agent=agent, task=task), *others])
+    events = assume(told, Facts("other/one", "review", "bugfix", ())).events
+    assert {(event.agent, event.task) for event in events} == {(agent, Task(id="t", repo="acme/shop", type="bugfix"))}
