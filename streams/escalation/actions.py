@@ -89,6 +89,7 @@ def termination(turn: Turn, climb: Climb, alert: Alert) -> Termination:
         attempt=1,
         due_ms=turn.now_ms + length_ms(timedelta(seconds=turn.policy.answer_seconds)),
     )
+    climb.unstopped = None
     return repeated(turn, climb, climb.pending, alert)
 
 

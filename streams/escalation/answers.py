@@ -95,9 +95,10 @@ def _ended(turn: Turn, event: TaskEvent) -> list[Output]:
 
 
 def _obeyed(turn: Turn, event: TaskEvent) -> list[Output]:
-    """The session was stopped, if that is what was asked; an obeyed directive changes nothing."""
-    climb = _awaiting(turn, event)
-    return _over(turn, event, climb) if climb else []
+    """The session was stopped, if that is what was asked, however late; an obeyed directive changes nothing."""
+    climb = turn.state.climbs.get(event.session_id)
+    asked = {each.termination_id for each in (climb.pending, climb.unstopped) if each} if climb else set()
+    return _over(turn, event, climb) if climb and event.answers in asked else []
 
 
 def _refused(turn: Turn, event: TaskEvent) -> list[Output]:
@@ -116,7 +117,7 @@ def _awaiting(turn: Turn, event: TaskEvent) -> Climb | None:
 def _over(turn: Turn, event: TaskEvent, climb: Climb) -> list[Output]:
     """Note that a session was stopped, for now: should it go on after all, it is answered from the bottom."""
     outputs = over(turn, "ended", [(event.session_id, climb)], _spoken(turn, event), event.session_id, event.event_id)
-    climb.pending, climb.stopped_ms = None, turn.now_ms
+    climb.pending, climb.unstopped, climb.stopped_ms = None, None, turn.now_ms
     climb.restart()
     return [*outputs]
 
@@ -133,7 +134,8 @@ def unstopped(turn: Turn, kind: NotificationKind, key: str, climb: Climb) -> lis
     pending = climb.pending
     if pending is None:
         return []
-    climb.pending = None
+    climb.pending, climb.unstopped = None, pending
+    climb.incident = climb.incident or climb.joint
     incident(turn, key, climb, pending.alert_id)
     alert = recalled_pending(turn.state, key, climb, pending)
     cause = (pending.termination_id, str(pending.attempt))
@@ -168,9 +170,10 @@ def _false_alarm(turn: Turn, event: TaskEvent) -> list[Output]:
     gone = _taken_out(turn, wrong)
     ids = {name for _, climb in gone for name in _alerts(climb)}
     for key, climb in list(state.climbs.items()):
-        if climb.pending is not None and climb.pending.alert_id in ids:
-            climb.pending = None
-            if climb == Climb(last_ms=climb.last_ms, incident=climb.incident):
+        asked = climb.pending or climb.unstopped
+        if asked is not None and asked.alert_id in ids:
+            climb.pending = climb.unstopped = None
+            if climb == Climb(last_ms=climb.last_ms, incident=climb.incident, joint=climb.joint):
                 gone += _taken_out(turn, [key])
     outputs = over(turn, "false_alarm", gone, _spoken(turn, event), event.session_id, event.event_id)
     return [*(cleared(turn) if state.flapping_alert in ids else []), *outputs]
@@ -181,7 +184,7 @@ def _alerts(climb: Climb) -> set[str]:
     return {
         *climb.alerts,
         *([climb.alert.alert_id] if climb.alert else []),
-        *([climb.pending.alert_id] if climb.pending else []),
+        *(each.alert_id for each in (climb.pending, climb.unstopped) if each),
     }
 
 
@@ -189,9 +192,9 @@ def _concerns(climb: Climb, answers: str) -> bool:
     """Tell whether an answer is to something that was asked in a climb, or to an alert that it was for."""
     if not answers:
         return False
-    pending = climb.pending.termination_id if climb.pending else ""
+    asked = {each.termination_id for each in (climb.pending, climb.unstopped) if each}
     latest = climb.alert.alert_id if climb.alert else ""
-    return answers in {climb.directive_id, pending} or brief(answers) in {latest, *climb.alerts}
+    return answers in {climb.directive_id, *asked} or brief(answers) in {latest, *climb.alerts}
 
 
 def _terminate(turn: Turn, event: TaskEvent) -> list[Output]:

@@ -133,12 +133,14 @@ class UnitTurn:
                 self.batch.counted["dead_letters", problem.reason] += 1
                 self.batch.outputs.append(self._outgoing.refused(record, problem))
 
-    def pass_time(self, most: int) -> None:
-        """Do what has come due, for so many tasks at most."""
-        for task_id in self._ladders.due(self._now_ms, most):
+    def pass_time(self, most: int) -> bool:
+        """Do what has come due, for so many tasks at most; tell whether there are as many, so that more may be due."""
+        due = self._ladders.due(self._now_ms, most)
+        for task_id in due:
             self._timed.add(task_id)
             state = self._load(task_id)
             self._put(on_time(state, self._now, self._rules.resolve(state.agent, state.task), self._context))
+        return len(due) == most
 
     def end(self) -> Batch:
         """Give what the turn comes to, with the ladders and counts that it changed."""
@@ -215,7 +217,8 @@ def answered(state: LadderState, event: TaskEvent) -> str:
     if not event.answers:
         return "nothing"
     climbs = [climb for key in (event.session_id, "") if (climb := state.climbs.get(key)) is not None]
-    if any(climb.pending and climb.pending.termination_id == event.answers for climb in climbs):
+    asked = [each for climb in climbs for each in (climb.pending, climb.unstopped) if each]
+    if any(each.termination_id == event.answers for each in asked):
         return "termination"
     if any(climb.directive_id == event.answers for climb in climbs):
         return "directive"

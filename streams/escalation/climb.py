@@ -153,7 +153,9 @@ def _terminate(turn: Turn, key: str, climb: Climb, alert: Alert) -> list[Output]
         own = session == alert.session_id
         about = alert if own else msgspec.structs.replace(alert, session_id=session, agent=None)
         stopped = opened(turn, session)
-        stopped.incident = stopped.incident or climb.incident
+        if not key:
+            stopped.joint = climb.incident
+            stopped.incident = stopped.incident or climb.incident
         verdicts.append(termination(turn, stopped, about))
     first = verdicts[0].termination_id
     outputs += [*verdicts, flapping(turn, alert, first)]

@@ -205,14 +205,15 @@ class Escalation:
            takes the partition.
         3. See that reading went on where this unit left it. It never goes back, unless the client found the position
            gone, for example because the topic was made anew.
-        4. Answer the partitions side by side. When what comes next cannot be read at all, first whatever was read.
+        4. Answer the partitions side by side. When what comes next cannot be read at all, first whatever was read
+           before; what aiokafka had in hand of other partitions is gone then, although its positions lie behind it.
         """
         units = self._ready()
         if len(units) < len(self._ownerships.current()):
             await asyncio.sleep(TAKE_PAUSE)
             return
         wanted = [feed.tp for unit in units for feed in unit.feeds if len(feed.queue) < BATCH_RECORDS]
-        left = any(feed.queue for unit in units if unit.waiting is None for feed in unit.feeds)
+        left = any(unit.behind or (unit.waiting is None and any(feed.queue for feed in unit.feeds)) for unit in units)
         fetched: Mapping[TopicPartition, list[ConsumerRecord]] = {}
         end: UnreadableBatch | None = None
         if wanted or not units:
@@ -221,7 +222,7 @@ class Escalation:
             except UnreadableBatch as problem:
                 end = problem
         units = self._ready()
-        for unit in units:
+        for unit in units if end is None else ():
             for feed in unit.feeds:
                 await self._advance(client, feed, fetched.get(feed.tp, []))
         now = self._clock()
@@ -266,8 +267,7 @@ class Escalation:
             rules = Rules(self._policy.ladder, self._kafka.topic(topics.CONTROL), self._standing.choose)
             turn = UnitTurn(unit.number, unit.ladders, unit.partial, rules=rules, outgoing=self._outgoing, now=now)
             turn.take(records, self._place.alerts)
-            if unit.caught_up:
-                turn.pass_time(BATCH_RECORDS)
+            unit.behind = unit.caught_up and turn.pass_time(BATCH_RECORDS)
             batch = turn.end()
             if batch.count or batch.outputs:
                 read = {record.topic for record in records}

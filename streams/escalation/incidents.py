@@ -1,6 +1,6 @@
 """What people are told, and for how long it is one incident: from the first step of a climb until that is over.
 
-A termination of a whole task is one incident of all its sessions, over when the last of them has answered.
+A termination of a whole task is one incident of all its sessions, over when the last of them is stopped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SEVERITY: dict[NotificationKind, Severity] = {
 
 
 def incident(turn: Turn, key: str, climb: Climb, cause: str) -> str:
-    """Return the incident of a climb, a new one when it has none.
+    """Return the incident of a climb, a new one when it has none; of a task that which its sessions still have part in.
 
     Args:
         turn: what is at hand.
@@ -42,7 +42,8 @@ def incident(turn: Turn, key: str, climb: Climb, cause: str) -> str:
         climb: the climb.
         cause: id of what it begins with.
     """
-    climb.incident = climb.incident or output_id("incident", turn.state.task_id, key, cause)
+    joint = "" if key else next((each.joint for each in turn.state.climbs.values() if each.joint), "")
+    climb.incident = climb.incident or joint or output_id("incident", turn.state.task_id, key, cause)
     return climb.incident
 
 
@@ -101,7 +102,7 @@ def notification(
 def over(
     turn: Turn, kind: NotificationKind, gone: Iterable[tuple[str, Climb]], fallback: Alert, *cause: str
 ) -> list[Notification]:
-    """Tell people, once for each incident, that climbs are over, unless another climb still waits for an answer.
+    """Tell people, once for each incident, that climbs are over, unless another one of it is still to be stopped.
 
     Args:
         turn: what is at hand; climbs that are gone for good are taken out of its state before.
@@ -113,16 +114,33 @@ def over(
     outputs: list[Notification] = []
     told: set[str] = set()
     for key, climb in gone:
-        name, climb.incident = climb.incident, ""
-        others = [other for other in turn.state.climbs.values() if other is not climb and other.incident == name]
-        if not name or name in told or any(other.pending for other in others):
-            continue
-        told.add(name)
-        for other in others:
-            other.incident = ""
-        about = _about(turn.state, key, climb) or fallback
-        outputs.append(notification(turn, kind, climb, about, *cause, name, resolves=name))
+        for name in _given_up(kind, climb):
+            others = [other for other in turn.state.climbs.values() if name in {other.incident, other.joint}]
+            if name in told or any(other.pending or other.unstopped for other in others if other is not climb):
+                continue
+            told.add(name)
+            for other in others:
+                _leave(other, name)
+            about = _about(turn.state, key, climb) or fallback
+            outputs.append(notification(turn, kind, climb, about, *cause, name, resolves=name))
     return outputs
+
+
+def _given_up(kind: NotificationKind, climb: Climb) -> list[str]:
+    """Take a climb out of its incidents, and return them; that its own loop is over does not stop it for the task."""
+    names = [name for name in dict.fromkeys((climb.incident, climb.joint)) if name]
+    if kind == "recovered":
+        names = [name for name in names if name != climb.joint]
+    for name in names:
+        _leave(climb, name)
+    return names
+
+
+def _leave(climb: Climb, name: str) -> None:
+    if climb.incident == name:
+        climb.incident = ""
+    if climb.joint == name:
+        climb.joint = ""
 
 
 def _about(state: LadderState, key: str, climb: Climb) -> Alert | None:

@@ -49,7 +49,9 @@ class Climb(msgspec.Struct, array_like=True):
     ``loops`` are the open ones that it climbs for. ``alert`` is the latest that was answered, without what is long,
     ``directive_id`` and ``rung`` what the answer was. ``incident`` is common to what people are told; empty while they
     were told nothing. ``stopped_ms`` is when a termination was obeyed, or the session ended, for the last time.
-    ``alerts`` are the ids of the latest alerts that it climbed for.
+    ``alerts`` are the ids of the latest alerts that it climbed for. ``joint`` is the task's incident while the session
+    is to be stopped for the task, ``unstopped`` the termination that it was to be stopped by and, for all that is
+    known, was not: refused, or not answered.
     """
 
     last_ms: int = 0
@@ -65,6 +67,8 @@ class Climb(msgspec.Struct, array_like=True):
     pending: Pending | None = None
     stopped_ms: int = 0
     alerts: list[str] = msgspec.field(default_factory=list)
+    joint: str = ""
+    unstopped: Pending | None = None
 
     def restart(self) -> None:
         """Begin at the bottom again, as what is over did; what waits for an answer goes on waiting."""

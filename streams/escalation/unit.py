@@ -70,6 +70,7 @@ class Unit:
         lock: held during a transaction.
         taking: the task that takes it.
         waiting: since when records of one input wait for the other, by the monotonic clock; None when none does.
+        behind: whether more may have come due than was done in the last turn.
     """
 
     number: int
@@ -82,6 +83,7 @@ class Unit:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     taking: asyncio.Task[None] | None = None
     waiting: float | None = None
+    behind: bool = False
 
     @property
     def feeds(self) -> tuple[Feed, Feed]:
@@ -105,17 +107,18 @@ class Unit:
             now: the monotonic clock, in seconds.
         """
         found: list[ConsumerRecord] = []
+        apart = False
         while len(found) < most:
             filled = [feed for feed in self.feeds if feed.queue]
+            apart = len(filled) == 1 and not all(drained(feed) for feed in self.feeds if not feed.queue)
+            if apart and not self._waited(now):
+                return found
             if not filled:
                 break
-            if len(filled) == 1:
-                other = self.events if filled[0] is self.alerts else self.alerts
-                if not drained(other) and not self._waited(now):
-                    return found
             first = min(filled, key=lambda feed: feed.queue[0].timestamp)
             found.append(first.queue.popleft())
-        self.waiting = None
+        if not apart:
+            self.waiting = None  # else those behind them need not wait as long again
         return found
 
     def _waited(self, now: float) -> bool:

@@ -67,7 +67,9 @@ class LadderBook:
         self.alerts: dict[str, list[str]] = {}
         self.answered: dict[str, tuple[Alert, str, str]] = {}  # the alert, the directive's id, the rung
         self.incidents: dict[str, str] = {}
+        self.joint: dict[str, str] = {}  # the task's incident, of sessions that are to be stopped for the task
         self.pending: dict[str, dict[str, Any]] = {}
+        self.unstopped: dict[str, dict[str, Any]] = {}  # like pending, of those refused or never answered
         self.stopped: dict[str, int] = {}  # when it was said
         self.flapping = (0, "")
         self.rotated: list[str] = []
@@ -90,6 +92,8 @@ class LadderBook:
                 self.cooldown.get(climb, 0),
                 self.incidents.get(climb, ""),
                 self.stopped.get(climb, 0),
+                self.joint.get(climb, ""),
+                self.unstopped.get(climb, {"id": ""})["id"],
             )
             for climb in self.climbs
         }
@@ -120,9 +124,14 @@ class LadderBook:
             del self.heard[min(self.heard, key=self.heard.__getitem__)]
 
     def _tell(self, climb: str, kind: str, severity: str, cause: str, answers: str) -> None:
-        """Tell people; a new incident is named after what caused it."""
-        self.incidents.setdefault(climb, digest("incident", self.task_id, climb, cause))
+        """Tell people."""
+        self._open(climb, cause)
         self.out.append(("notification", kind, severity, False, self.incidents[climb], self.policy.notify, answers))
+
+    def _open(self, climb: str, cause: str) -> None:
+        """Begin an incident, named after what caused it; one of the task that sessions have part in goes on."""
+        joint = next(iter(self.joint.values()), "") if climb == "" else ""
+        self.incidents.setdefault(climb, joint or digest("incident", self.task_id, climb, cause))
 
     # What is over
 
@@ -131,6 +140,8 @@ class LadderBook:
         self._settle(climb)
         for table in (self.climbs, self.answered, self.alerts, self.incidents, self.pending, self.stopped):
             table.pop(climb, None)
+        self.joint.pop(climb, None)
+        self.unstopped.pop(climb, None)
 
     def _settle(self, climb: str) -> None:
         """Let a climb begin from the bottom; what was used up of the task's rungs stays so."""
@@ -143,26 +154,40 @@ class LadderBook:
             self.answered[climb] = (self.answered[climb][0], "", "")
 
     def _resolve(self, kind: str, incidents: Sequence[str]) -> None:
-        """Tell that incidents are over, but for those that a session with a termination unanswered has part in."""
+        """Tell that incidents are over, but for those that a session has part in which is still to be stopped."""
         for incident in dict.fromkeys(incidents):
-            sharing = [climb for climb, shared in self.incidents.items() if shared == incident]
-            if not any(climb in self.pending for climb in sharing):
+            sharing = {climb for climb in self.climbs if incident in self._has_part(climb)}
+            if not sharing & {*self.pending, *self.unstopped}:
                 for climb in sharing:
-                    del self.incidents[climb]
+                    self._part(climb, incident)
                 self.out.append(("notification", kind, "info", True, incident, self.policy.notify, None))
 
+    def _has_part(self, climb: str) -> list[str]:
+        """Give the incidents of a climb: its own one, and the task's one that its session is to be stopped for."""
+        return [table[climb] for table in (self.incidents, self.joint) if climb in table]
+
+    def _part(self, climb: str, incident: str) -> None:
+        for table in (self.incidents, self.joint):
+            if table.get(climb) == incident:
+                del table[climb]
+
     def _give_up(self, climb: str, kind: str) -> None:
-        """Let a climb that stays have no part in its incident any more."""
-        if climb in self.incidents:
-            self._resolve(kind, [self.incidents.pop(climb)])
+        """Let a climb that stays have no part in its incident any more; if it is stopped, not in the task's either."""
+        names = self._has_part(climb)
+        if kind == "recovered":
+            names = [name for name in names if name != self.joint.get(climb)]
+        for name in names:
+            self._part(climb, name)
+        self._resolve(kind, names)
 
     def _close(self, kind: str, climbs: Sequence[str], no_more: Sequence[str] = ()) -> None:
-        """Forget climbs, and the terminations that sessions in ``no_more`` wait to have answered."""
-        incidents = [self.incidents[climb] for climb in climbs if climb in self.incidents]
+        """Forget climbs, and the terminations by which sessions in ``no_more`` are to be stopped."""
+        incidents = [incident for climb in climbs for incident in self._has_part(climb)]
         for climb in climbs:
             self._drop(climb)
         for session in no_more:
             self.pending.pop(session, None)
+            self.unstopped.pop(session, None)
         self._resolve(kind, incidents)
 
     def _unlist(self) -> None:

@@ -251,17 +251,20 @@ class LadderModel(LadderBook):
             self._use(climb, "abandon")
             self._direct(climb, "abandon", alert, along=True)
         self.answered[climb] = (alert, "", "terminate")
-        self.incidents.setdefault(climb, digest("incident", self.task_id, climb, alert.alert_id))
+        self._open(climb, alert.alert_id)
         ids = []
         for session in self._to_stop(alert):
             ids.append(self._ask_to_stop(session, alert.alert_id))
-            self.incidents.setdefault(session, self.incidents[climb])
+            if alert.scope == "task":
+                self.incidents.setdefault(session, self.incidents[climb])
+                self.joint[session] = self.incidents[climb]
         self._list(alert.session_id, alert.alert_id, ids[0])
         return ids[0]
 
     def _ask_to_stop(self, session: str, alert_id: str) -> str:
         self._make_climb(session)
         found = {"id": digest("termination", alert_id, session), "attempt": 1, "alert_id": alert_id}
+        self.unstopped.pop(session, None)
         self.pending[session] = {**found, "issued": self.now, "due": self.here + ms_of(self.policy.answer_seconds)}
         self.out.append(("termination", session, 1, alert_id, found["id"], self.now))
         return str(found["id"])
@@ -277,15 +280,22 @@ class LadderModel(LadderBook):
             self.heard.pop(session, None)
             if session not in self.climbs:
                 return
-        elif session not in self.pending or self.pending[session]["id"] != answers:
+        elif answers not in self._asked(session):
             return
         self._settle(session)
         self.pending.pop(session, None)
+        self.unstopped.pop(session, None)
         self.stopped[session] = self.here
         self._give_up(session, "ended")
 
+    def _asked(self, session: str, what: str = "id") -> set[str]:
+        """Give the termination by which a session is still to be stopped, or the alert that it was for."""
+        return {str(table[session][what]) for table in (self.pending, self.unstopped) if session in table}
+
     def _unwelcome(self, kind: str, session: str) -> None:
-        found = self.pending.pop(session)
+        found = self.unstopped[session] = self.pending.pop(session)
+        if session in self.joint:
+            self.incidents.setdefault(session, self.joint[session])
         self._tell(session, kind, "critical", found["alert_id"], found["id"])
 
     def _refused(self, session: str, answers: str) -> None:
@@ -308,12 +318,11 @@ class LadderModel(LadderBook):
         closed = []
         for climb in (session, ""):
             alert, directive_id, _ = self.answered.get(climb, (None, "", ""))
-            waits = self.pending.get(climb, {"id": "", "alert_id": ""})
             about = {*self.alerts.get(climb, ()), alert.alert_id if alert else ""}
-            if answers in about | {directive_id, waits["id"]}:
-                wrong |= about | {waits["alert_id"]}
+            if answers in about | {directive_id} | self._asked(climb):
+                wrong |= about | self._asked(climb, "alert_id")
                 closed.append(climb)
-        others = [name for name, waits in self.pending.items() if name not in closed and waits["alert_id"] in wrong]
+        others = [name for name in self.climbs if name not in closed and self._asked(name, "alert_id") & wrong]
         nothing_else = [name for name in others if name not in self.alerts and name not in self.stopped]
         self._close("false_alarm", [*closed, *nothing_else], others)
         if self.flapping[1] in wrong:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -11,7 +12,12 @@ from schemas.common import Agent
 from schemas.outputs import Notification, Termination
 from streams.escalation.state import MAX_ACTIVE, MAX_CLIMBS
 from streams.policy.model import Budgets, Ladder
-from tests.streams.escalation.ladder_kit import Desk, asked, directive, short, termination, told
+from tests.streams.escalation.ladder_kit import Desk, an_attempt, asked, directive, short, termination, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from streams.escalation.context import Output
 
 
 def test_a_task_climbs_by_itself() -> None:
@@ -109,14 +115,61 @@ def test_the_incident_is_over_when_the_last_session_has_answered() -> None:
     assert desk.state.climbs[""].incident == ""
 
 
-def test_a_session_s_own_incident_stays_its_own() -> None:
-    """A session that people were told of before is closed by its own answer, the task by the others'."""
+def test_a_session_with_an_incident_of_its_own_has_part_in_the_task_s_too() -> None:
+    """Its answer closes both, else the page about a task whose sessions are all stopped would stay open."""
     desk = Desk()
     own = told(desk.alert("w", session_id="s1")).incident_id
     task = desk.alert("a", level="terminate", scope="task", session_id="s1")
-    (verdict,) = (output.termination_id for output in task if isinstance(output, Termination))
-    closed = [output for output in desk.word("obeyed", verdict) if isinstance(output, Notification)]
-    assert [each.incident_id for each in closed] == [own]
+    assert closed(desk.word("obeyed", stops(task)["s1"])) == [own, told(task).incident_id]
+    assert desk.state.climbs[""].incident == ""
+
+
+@pytest.mark.parametrize("goes_on", ["refused", "unanswered"])
+@pytest.mark.parametrize("end", ["obeyed", "ended", "resume", "false_alarm", "clear"])
+def test_the_incident_stays_open_while_a_session_goes_on_all_the_same(goes_on: str, end: str) -> None:
+    """The others' answers do not say that nothing is left to be done; what becomes of that session does."""
+    desk = Desk(Ladder(answer_attempts=1))
+    desk.event("s2")
+    task = desk.alert("a", level="terminate", scope="task", session_id="s1")
+    if goes_on == "refused":
+        desk.word("refused", stops(task)["s2"], session_id="s2")
+    else:
+        desk.word("obeyed", stops(task)["s1"], session_id="s1")
+        assert told(desk.later(minutes=1)).kind == "unanswered"
+    assert closed(desk.word("ended", session_id="s1")) == []
+    answers = {"obeyed": stops(task)["s2"], "false_alarm": "a"}.get(end, "")
+    assert closed(desk.word(end, answers, session_id="s2")) == [told(task).incident_id]
+    assert not any(climb.joint or climb.unstopped for climb in desk.state.climbs.values())
+
+
+def test_a_loop_of_its_own_that_is_over_does_not_stop_a_session_for_the_task() -> None:
+    """Its own incident is closed, that of the task waits for its answer."""
+    desk = Desk()
+    own = told(desk.alert("w", session_id="s1")).incident_id
+    task = desk.alert("a", level="terminate", scope="task", session_id="s1")
+    assert closed(desk.alert("r", level="recovered", session_id="s1")) == [own]
+    assert closed(desk.word("ended", session_id="s1")) == [told(task).incident_id]
+
+
+def test_a_task_s_incident_goes_on_while_a_session_has_part_in_it() -> None:
+    """What is begun about the task then is the same incident, so that it is closed once and no other stays open."""
+    desk = Desk()
+    task = desk.alert("a", level="terminate", scope="task", session_id="s1")
+    desk.word("refused", stops(task)["s1"])
+    assert closed(desk.event("s1", attempt=an_attempt("success"))) == []
+    again = desk.alert("b", level="terminate", scope="task", session_id="s1")
+    assert told(again).incident_id == told(task).incident_id
+    assert closed(desk.word("obeyed", stops(again)["s1"])) == [told(task).incident_id]
+
+
+def stops(outputs: Iterable[Output]) -> dict[str, str]:
+    """Give the ids of terminations, by session."""
+    return {output.session_id: output.termination_id for output in outputs if isinstance(output, Termination)}
+
+
+def closed(outputs: Iterable[Output]) -> list[str]:
+    """Give the incidents that are over."""
+    return [output.incident_id for output in outputs if isinstance(output, Notification) and output.resolves]
 
 
 def test_a_repeated_termination_of_another_session_says_what_the_first_one_said() -> None:

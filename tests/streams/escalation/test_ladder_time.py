@@ -33,6 +33,30 @@ def test_a_termination_is_repeated_until_its_attempts_are_used_up() -> None:
     assert asked(desk.alert("b", level="terminate")) == ["stop s1 #1", "list t1"]
 
 
+@pytest.mark.parametrize("word", ["refused", "unanswered"])
+def test_a_late_answer_that_it_was_stopped_counts(word: str) -> None:
+    """An orchestrator that was away for long, or thought better of it, has stopped the session: the page is closed."""
+    desk = Desk(Ladder(answer_attempts=1))
+    verdict = termination(desk.alert("a", level="terminate")).termination_id
+    called = told(desk.word("refused", verdict) if word == "refused" else desk.later(seconds=60))
+    assert (called.kind, called.resolves) == (word, False)
+    desk.later(days=1)
+    over = told(desk.word("obeyed", verdict))
+    assert (over.kind, over.resolves, over.incident_id) == ("ended", True, called.incident_id)
+    assert desk.warn("b") == [], "what was under way"
+    assert desk.word("obeyed", verdict) == []
+
+
+def test_only_the_latest_termination_is_answered() -> None:
+    """One that was asked anew is not answered by an answer to the former."""
+    desk = Desk(Ladder(answer_attempts=1))
+    former = termination(desk.alert("a", level="terminate")).termination_id
+    desk.later(seconds=60)
+    latest = termination(desk.alert("b", level="terminate")).termination_id
+    assert desk.word("obeyed", former) == []
+    assert short(desk.word("obeyed", latest)) == ["ended over!"]
+
+
 def test_one_attempt_calls_a_person_without_a_repetition() -> None:
     """As the policy says."""
     desk = Desk(Ladder(answer_attempts=1))

@@ -64,6 +64,17 @@ def test_an_alert_waits_for_answers_that_may_still_come() -> None:
     assert made.waiting is None
 
 
+def test_those_behind_it_do_not_wait_as_long_again() -> None:
+    """An input that is away does not hold the other one up once in each turn, however many records there are."""
+    made = unit([1, 2, 3], [])
+    assert taken(made, 1, drained=False) == []
+    assert taken(made, 1, drained=False, now=WAIT_SECONDS) == [("alerts", 0)]
+    assert taken(made, 1, drained=False, now=WAIT_SECONDS) == [("alerts", 1)]
+    assert taken(made, 1, now=WAIT_SECONDS) == [("alerts", 2)]
+    made.alerts.fetched(unit([4], []).alerts.queue, 4)
+    assert taken(made, drained=False, now=WAIT_SECONDS) == [], "once it was there, it is waited for again"
+
+
 def test_it_has_caught_up_when_both_inputs_have() -> None:
     """What was there when it was taken is answered, in both inputs."""
     made = unit([1], [])
