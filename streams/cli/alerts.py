@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast, get_args
 import click
 
 from schemas import topics
+from schemas.common import Task
 from schemas.decode import InvalidEvent, decode
 from schemas.outputs import Alert, Level
 from streams.cli.looking import (
@@ -174,8 +175,14 @@ def wrong(
     alert = run(kafka, find)
     until = None if quiet_for is None else datetime.now(UTC) + quiet_for
     record = decision(
-        "false_alarm", alert.session_id, actor=by, reason=reason, answers=alert_id, expires_at=until
-    )  # fmt: skip
+        "false_alarm",
+        alert.session_id,
+        actor=by,
+        reason=reason,
+        answers=alert_id,
+        expires_at=until,
+        task=Task(id=alert.task_id),
+    )
     run(kafka, lambda: write(kafka, record))
     click.echo(f"wrote false_alarm for session {plain(alert.session_id)}, by {plain(by)}: {alert_text(alert)}")
     long = (

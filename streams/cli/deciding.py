@@ -6,11 +6,13 @@ Only words and options here; `streams.inspection` reads and writes.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from schemas import topics
+from schemas.common import Task
 from streams.cli.looking import (
     Duration,
     Id,
@@ -62,7 +64,10 @@ def resume(
     Counting begins anew, its step of the ladder is forgotten, and its task may be tried again.
     """
     subject = known(kafka, group, timeout, "session", session_id, why=FORCE, force=force)
-    run(kafka, lambda: write(kafka, decision("resume", session_id, actor=by, reason=reason)))
+    for task_id in subject.tasks or (None,):  # it may have gone from one to another
+        task = None if task_id is None else Task(id=task_id)
+        record = decision("resume", session_id, actor=by, reason=reason, task=task)
+        run(kafka, partial(write, kafka, record))
     click.echo(f"wrote resume of {plain(session_id)}, by {plain(by)}")
     click.echo("its loops are settled: the worker counts anew, and its next loop begins at the first step again")
     if wait is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from schemas.common import Task
 from schemas.events import Control
 from schemas.outputs import Termination
 
@@ -53,6 +54,7 @@ def answer_to(
         occurred_at=now,
         action=action,
         answers=answers,
+        task=Task(id=item.task_id),
         actor=actor,
         reason=None if reason is None else reason[:MOST_REASON_CHARS],
     )

@@ -116,6 +116,9 @@ async def test_an_alert_is_said_to_be_wrong(kafka: KafkaSettings) -> None:
     await ask(kafka, "alerts", "wrong", "a3", "--by", "dana", ladders=False)
     first, second = sorted(await answers(kafka), key=lambda each: each.session_id)
     assert (first.action, first.session_id, first.answers, first.reason) == ("false_alarm", "s2", "a2", "meant")
+    assert [each.task and each.task.id for each in (first, second)] == [
+        each.task_id for each in SOME if each.alert_id in {"a2", "a3"}
+    ]
     assert first.expires_at is not None
     assert soon(hours=1, minutes=59) < first.expires_at < soon(hours=2, minutes=1)
     assert first.occurred_at < now()

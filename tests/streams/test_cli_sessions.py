@@ -120,6 +120,8 @@ async def test_decisions_are_control_records(kafka: KafkaSettings) -> None:
     assert "a termination follows" in (await ask(kafka, "sessions", "terminate", "s1")).stdout
     one, other = await answers(kafka)
     assert (one.action, one.session_id, one.actor, one.reason) == ("resume", "s1", "dana", "fixed")
+    assert one.task is not None
+    assert one.task.id == alert().task_id, "the task whose ladder it is about"
     assert (other.action, other.session_id, other.actor, other.reason) == ("terminate", "s1", getpass.getuser(), None)
     assert one.event_id != other.event_id
 

@@ -81,6 +81,9 @@ async def test_items_of_both_topics_are_answered(kafka: KafkaSettings) -> None:
     refused, obeyed = sorted(await answers(kafka), key=lambda each: each.session_id)
     assert (refused.event_id, refused.action, refused.answers) == ("d1-1-refused", "refused", "d1")
     assert (refused.session_id, refused.actor) == ("s1", "fleet-1")
+    assert [each.task and each.task.id for each in (refused, obeyed)] == [
+        items[kind].task_id for kind in (Directive, Termination)
+    ], "the task whose ladder waits, wherever the session has gone meanwhile"
     assert refused.reason is not None
     assert len(refused.reason) == client_answers.MOST_REASON_CHARS
     assert (obeyed.event_id, obeyed.action, obeyed.answers, obeyed.reason) == ("x1-1-obeyed", "obeyed", "x1", None)
