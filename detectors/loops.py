@@ -1,7 +1,8 @@
 """Loops under watch: what is due to be said of one, and what that leaves behind.
 
-A loop is alerted once per level, warned again at a multiple of the count, and terminated only after its own warning,
-where the evidence is weak only with a second kind of it. Sessions and tasks follow the same rules.
+A loop is alerted once per level, and again at a multiple of the count, since whoever was to stop it did not, or let it
+begin anew. It is terminated only after its own warning, where the evidence is weak only with a second kind of it.
+Sessions and tasks follow the same rules.
 """
 
 from datetime import UTC, datetime
@@ -72,9 +73,11 @@ def due(loop: Loop, finding: Finding, limits: Limits, *, corroborated: bool, war
 
 
 def _due(loop: Loop, finding: Finding, *, corroborated: bool) -> Level | None:
-    if loop.level >= TERMINATED:
+    if loop.level == DISMISSED:
         return None
     again = kind_of_limit(finding) == loop.limit and finding.count >= loop.next_warn
+    if loop.level == TERMINATED:  # it goes on all the same, or again
+        return "terminate" if finding.level == "terminate" and again and (corroborated or not finding.weak) else None
     if finding.level == "notice":
         return "notice" if loop.level < NOTICE or (loop.level == NOTICE and again) else None
     if finding.level == "terminate" and finding.hard:
@@ -94,12 +97,9 @@ def note_seen(loop: Loop, finding: Finding, step: int) -> None:
 
 
 def note_level(loop: Loop, finding: Finding, level: Level, limits: Limits) -> None:
-    """Note that a loop is alerted at this level."""
-    if level == "terminate":
-        loop.level = TERMINATED
-    else:
-        loop.level, loop.limit = NOTICE if level == "notice" else WARN, kind_of_limit(finding)
-        loop.next_warn = finding.count * limits.decision.repeat_factor
+    """Note that a loop is alerted at this level, and at which count it is again."""
+    loop.level, loop.limit = RANK[level], kind_of_limit(finding)
+    loop.next_warn = finding.count * limits.decision.repeat_factor
 
 
 def note_alert(told: list[Told], loop: Loop, alert_id: str, at_ms: int) -> None:

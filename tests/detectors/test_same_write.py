@@ -48,10 +48,12 @@ def at_positions(make, positions, other=look):
 
 WARN = ("warn", "same_write.warn", 2)
 END = ("terminate", "same_write.terminate", 5)
+AGAIN = ("terminate", "same_write.terminate", 11)
 
 
 @pytest.mark.parametrize(
-    ("count", "expected"), [(2, []), (3, [WARN]), (5, [WARN]), (6, [WARN, END]), (12, [WARN, END])]
+    ("count", "expected"),
+    [(2, []), (3, [WARN]), (5, [WARN]), (6, [WARN, END]), (11, [WARN, END]), (12, [WARN, END, AGAIN])],
 )
 def test_a_growing_file_warns_at_three_and_terminates_at_six(play, count, expected):
     """Each append is accepted and each result differs: only the write is equal."""

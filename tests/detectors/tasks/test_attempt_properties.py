@@ -104,13 +104,20 @@ def test_what_files_are_called_and_in_which_order_names_come_makes_no_difference
 
 @settings(max_examples=30, deadline=None)
 @given(histories)
-def test_a_loop_is_ended_once_and_only_after_its_warning(history):
+def test_a_loop_is_ended_only_after_its_warning_and_again_at_double_the_count(history):
     """And what an alert says is bounded and complete."""
     warned: set[str] = set()
+    ended: dict[str, float] = {}
     for alert in Player().play(told(history)):
         if alert.level == "terminate":
             assert alert.loop_id in warned
-        (warned.add if alert.level == "warn" else warned.discard)(alert.loop_id)
+            assert alert.count >= 2 * ended.get(alert.loop_id, 0)
+            ended[alert.loop_id] = alert.count
+        elif alert.level == "warn":
+            warned.add(alert.loop_id)
+        else:
+            warned.discard(alert.loop_id)
+            ended.pop(alert.loop_id, None)
         assert alert.reasoning
         if alert.level != "recovered":
             assert alert.count >= alert.limits[0].value

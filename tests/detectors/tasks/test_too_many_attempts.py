@@ -117,7 +117,7 @@ def test_nobody_hears_of_it_who_has_heard_the_last_word(heard):
     """A task that is to be stopped need not be counted on."""
     sides = [("a.py", "test_a"), ("b.py", "test_b")]
     swing = [fix_attempt(n, files=(sides[n % 2][0],), failing=(sides[n % 2][1],)) for n in range(9)]
-    assert [alert.detector for alert in heard(swing)] == ["fix_break", "fix_break"]
+    assert {alert.detector for alert in heard(swing)} == {"fix_break"}
 
 
 def test_the_alert_hands_over_to_a_person(heard):
