@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.helpers import create_ssl_context
 
+import streams.coordinator  # noqa: F401 - it puts its class in aiokafka's place
 from schemas.topics import DEFAULT_PREFIX, Topic
 from streams.fetching import UnreadableBatch
 
@@ -183,6 +184,20 @@ def admin(settings: KafkaSettings, **overrides: Any) -> AIOKafkaAdminClient:
     return AIOKafkaAdminClient(**settings.client_arguments() | overrides)
 
 
+async def start_client(client: Client, settings: KafkaSettings) -> None:
+    """Start a client.
+
+    Raises:
+        KafkaUnavailable: it cannot be started.
+    """
+    try:
+        await client.start()
+    except (KafkaError, OSError) as problem:
+        raise unavailable(settings, problem) from problem
+    except AssertionError as problem:  # aiokafka 0.14 takes it for sure that metadata name a broker
+        raise unavailable(settings, KafkaConnectionError("a broker that is starting knows of none yet")) from problem
+
+
 @asynccontextmanager
 async def running(client: Client, settings: KafkaSettings) -> AsyncIterator[Client]:
     """Start a client, and stop it at the end.
@@ -192,10 +207,7 @@ async def running(client: Client, settings: KafkaSettings) -> AsyncIterator[Clie
     """
     stop = client.close if isinstance(client, AIOKafkaAdminClient) else client.stop
     try:
-        try:
-            await client.start()
-        except (KafkaError, OSError) as problem:
-            raise unavailable(settings, problem) from problem
+        await start_client(client, settings)
         yield client
     finally:
         try:

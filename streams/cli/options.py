@@ -23,6 +23,7 @@ import msgspec
 from detectors.weights import InvalidWeights, read_weights
 from schemas.topics import DEFAULT_PREFIX
 from streams.config import flag
+from streams.escalation.text import line
 from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
 from streams.pages import PageSettings
 from streams.policy.load import InvalidPolicy, UnreadablePolicy, read_policy
@@ -304,6 +305,17 @@ class Throttle(logging.Filter):
         return True
 
 
+class PlainFormatter(logging.Formatter):
+    """Writes each message as one line without control characters: an id may have any, and acts on nobody's terminal."""
+
+    MOST = 8_000
+    """Characters of a message; a traceback comes after it and is not cut."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        """Format a record but for its traceback."""
+        return line(super().formatMessage(record), self.MOST)
+
+
 def log_options(command: Command) -> Command:
     """Give a command `--log-level`, and log to standard error from then on."""
 
@@ -317,7 +329,7 @@ def log_options(command: Command) -> Command:
     def with_log(*, log_level: str, **others: Any) -> Any:
         level = logging.getLevelNamesMapping()[log_level.upper()]
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         throttle = Throttle()
         handler.addFilter(lambda record: not record.name.startswith("aiokafka") or throttle.filter(record))
         logging.basicConfig(level=level, handlers=[handler])

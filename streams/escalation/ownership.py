@@ -21,7 +21,7 @@ from streams.escalation.fitness import FitnessFollower, Partial
 from streams.escalation.restore import restore
 from streams.escalation.unit import Feed, Unit
 from streams.fencing import lost
-from streams.kafka import KafkaSettings, producer
+from streams.kafka import KafkaSettings, producer, start_client
 from streams.topics import ladders_name
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         5. From now on what is read belongs to this unit.
         """
         consumer, offsets = self.clients()
-        await unit.producer.start()
+        await start_client(unit.producer, self._place.kafka)
         ladders = TopicPartition(ladders_name(self._place.group), unit.number)
         unit.ladders = await restore(self._place.kafka, ladders, self._metrics)
         counts = TopicPartition(self._fitness.topic, 0)

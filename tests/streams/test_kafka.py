@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from schemas.topics import ALERTS
-from streams.cli.options import Throttle, kafka_options, page_options
-from streams.kafka import KafkaSettings, KafkaUnavailable, admin, consumer, producer, running
+from streams.cli.options import PlainFormatter, Throttle, kafka_options, page_options
+from streams.kafka import KafkaSettings, KafkaUnavailable, admin, consumer, producer, running, start_client
 
 if TYPE_CHECKING:
-    import logging
     from collections.abc import Callable
 
 SECRET = "s3cret"  # noqa: S105 - of these tests
@@ -168,3 +168,29 @@ def make_record() -> Callable[..., logging.LogRecord]:
         return record
 
     return make
+
+
+class Starting:
+    """A client of a broker that answers and knows of no broker yet, not even of itself."""
+
+    async def start(self) -> None:
+        """Fail as aiokafka does then."""
+        raise AssertionError("Did we not perform bootstrap?")
+
+
+async def test_a_broker_that_is_starting_is_unavailable() -> None:
+    """What its client cannot do without is told in words, and is no defect of ours."""
+    with pytest.raises(KafkaUnavailable, match="a broker that is starting knows of none yet"):
+        await start_client(Starting(), KafkaSettings())
+
+
+def test_a_log_line_is_one_line_without_control_characters() -> None:
+    """Whatever an id has in it, it neither forges a line nor acts on a terminal; a traceback stays whole."""
+    record = logging.LogRecord(
+        "x", logging.INFO, "x.py", 1, "override for %s", ("s\x1b[31m\u202e\nERROR forged",), None
+    )
+    shown = PlainFormatter("%(levelname)s %(message)s").format(record)
+    assert shown == "INFO override for s[31m ERROR forged"
+    problem = ValueError("first\nsecond")
+    record.exc_info = (type(problem), problem, None)
+    assert PlainFormatter("%(message)s").format(record).endswith("ValueError: first\nsecond")
