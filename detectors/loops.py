@@ -76,17 +76,14 @@ def _due(loop: Loop, finding: Finding, *, corroborated: bool) -> Level | None:
     if loop.level == DISMISSED:
         return None
     again = kind_of_limit(finding) == loop.limit and finding.count >= loop.next_warn
-    if loop.level == TERMINATED:  # it goes on all the same, or again
-        return "terminate" if finding.level == "terminate" and again and (corroborated or not finding.weak) else None
+    ends = finding.level == "terminate" and (corroborated or not finding.weak)
+    if loop.level == TERMINATED:  # it goes on all the same, or began again
+        return "terminate" if ends and again else None
     if finding.level == "notice":
         return "notice" if loop.level < NOTICE or (loop.level == NOTICE and again) else None
-    if finding.level == "terminate" and finding.hard:
+    if (ends and loop.level >= WARN) or (finding.level == "terminate" and finding.hard):
         return "terminate"
-    if loop.level < WARN:
-        return "warn"
-    if finding.level == "terminate" and (corroborated or not finding.weak):
-        return "terminate"
-    return "warn" if again else None
+    return "warn" if loop.level < WARN or again else None
 
 
 def note_seen(loop: Loop, finding: Finding, step: int) -> None:

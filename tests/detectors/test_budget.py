@@ -61,7 +61,7 @@ def test_the_limit_itself_terminates(play, name, limit, soft):
 
 @pytest.mark.parametrize(("name", "limit", "soft"), BUDGETS)
 def test_it_goes_on_to_the_end_and_is_ended_at_each_double(play, name, limit, soft):
-    """Whoever does not obey is not told with every call, but again at double, four times and so on of what was spent."""
+    """Whoever does not obey is not told with every call, but again at double and four times of what was spent."""
     alerts = budget(play(spending(soft + 30, name), {f"budget.{name}": limit}))
     ends = [at for level, at in alerts if level == "terminate"]
     assert ends[0] == soft + 2

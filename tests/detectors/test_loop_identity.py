@@ -175,7 +175,7 @@ def test_an_edit_that_is_refused_for_one_reason_is_one_loop(play):
 
 
 def test_loops_of_a_web_agent_are_one_each(play):
-    """Going back and forth between two pages is revisiting as well: one loop, one warning, one end, and again at double."""
+    """Going back and forth between two pages is revisiting as well: one loop, one warning, an end at each double."""
     pages = [
         tool_call(
             0, "goto", {"url": f"https://wiki.example/{n % 2}"}, f"URL: https://wiki.example/{n % 2}\n{PAGE_TEXT}"
