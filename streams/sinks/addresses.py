@@ -30,12 +30,16 @@ class ForbiddenAddress(OSError):
 
 def is_loopback_name(host: str) -> bool:
     """Tell whether a host is written as this machine's own: ``localhost`` or a loopback address."""
-    if host.lower() == "localhost":
-        return True
+    address = literal(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
+
+
+def literal(host: str) -> Address | None:
+    """Give the address that a host is written as; None for a name."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return False
+        return None
 
 
 def is_public(address: Address) -> bool:

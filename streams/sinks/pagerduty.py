@@ -16,7 +16,7 @@ from streams.sinks.base import HttpSink, Sent
 from streams.sinks.errors import InvalidSinks
 from streams.sinks.http import Request
 from streams.sinks.settings import PagerDutySettings
-from streams.sinks.words import MOST_ID, MOST_LINE, MOST_TEXT, MOST_TRIED, facts, key, title
+from streams.sinks.words import MOST_ID, MOST_LINE, MOST_TEXT, MOST_TRIED, commands, facts, key, title
 
 if TYPE_CHECKING:
     from schemas.outputs import Notification
@@ -76,6 +76,7 @@ def event(notification: Notification, routing_key: str) -> dict[str, Any]:
         "look at": line(report.look_at, MOST_LINE),
         "recurring failure": line(report.recurring_failure or "", MOST_LINE),
         "tried": [line(each, MOST_LINE) for each in report.tried[:MOST_TRIED]],
+        "commands": commands(notification),
         "alert": key(notification.alert_id),
         "notification": key(notification.notification_id),
     }

@@ -13,7 +13,13 @@ import time
 from typing import TYPE_CHECKING
 
 from aiokafka.abc import ConsumerRebalanceListener
-from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+from aiokafka.errors import (
+    CommitFailedError,
+    IllegalStateError,
+    KafkaError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
 
 from schemas import topics
 from schemas.decode import decode
@@ -87,7 +93,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
         self._bucket = Bucket(sink.settings.per_second, self._timing)
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
+        self._standing: object = None
         self._begun: set[TopicPartition] = set()
+        self._unreachable: dict[TopicPartition, int] = {}
         self._working = False
         self._current: TopicPartition | None = None
         self._client: AIOKafkaConsumer | None = None
@@ -142,35 +150,72 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
         client = consumer(
             self._kafka,
             group_id=self._group,
+            auto_offset_reset="none",  # where reading begins is decided in `_begin` alone
             max_poll_interval_ms=round(longest * 1000),
             session_timeout_ms=self._session_timeout_ms,
             heartbeat_interval_ms=min(HEARTBEAT_MS, self._session_timeout_ms // 4),
         )
+        self._standing = None
         self._begun.clear()
         async with self.sink, running(client, self._kafka), contextlib.AsyncExitStack() as clients:
             letters = Letters(self._kafka, clients)
             self._client = client
             client.subscribe([self._kafka.topic(topics.NOTIFICATIONS)], listener=self)
             while not self._stop.is_set():
-                for tp in client.assignment() - self._begun:
-                    await self._begin(client, tp)
-                fetched = await client.getmany(timeout_ms=POLL_MS, max_records=1)
-                self._working = True
-                for tp, records in fetched.items():
-                    if tp in self._begun:
-                        await self._handle(client, letters, tp, records[0])
+                await self._step(client, letters)
 
-    async def _begin(self, client: AIOKafkaConsumer, tp: TopicPartition) -> None:
-        """Read on where the group stands; where it never stood, from what is an hour old."""
-        offset = await client.committed(tp)
-        if offset is None:
-            found = await client.offsets_for_times({tp: int(time.time() * 1000) - NEW_SINK_MS})
-            young = found.get(tp)
-            offset = young.offset if young is not None else (await client.end_offsets([tp]))[tp]
-            await client.commit({tp: offset})
-        if tp in client.assignment():
+    async def _step(self, client: AIOKafkaConsumer, letters: Letters) -> None:
+        """Settle where reading begins, fetch, and handle what was fetched from there under the same assignment."""
+        standing = _assignment(client)
+        if standing is not self._standing:
+            self._standing = standing
+            self._begun.clear()
+        for tp in client.assignment() - self._begun if standing is not None else ():
+            await self._begin(client, standing, tp)
+        try:
+            fetched = await client.getmany(timeout_ms=POLL_MS, max_records=1)
+        except NoOffsetForPartitionError:
+            return  # of a partition that is not begun yet
+        except OffsetOutOfRangeError as problem:
+            (out,) = problem.args
+            for tp, offset in out.items():
+                logger.warning("sink %s: %s-%d has no offset %d any more", self._name, tp.topic, tp.partition, offset)
+            self._begun -= out.keys()
+            self._unreachable |= out
+            return
+        self._working = True
+        for tp, records in fetched.items():
+            if tp in self._begun and standing is _assignment(client):
+                await self._handle(client, letters, tp, records[0])
+
+    async def _begin(self, client: AIOKafkaConsumer, standing: object, tp: TopicPartition) -> None:
+        """Read on where the group stands; where it never stood, from what is an hour old.
+
+        Nothing is begun, and all is asked again, when partitions were shared anew since: another process may have gone
+        on from where the group stood when the answer was given.
+        """
+        known = offset = await client.committed(tp)
+        if known is None or self._unreachable.get(tp) == known:
+            offset = await self._start(client, tp, known)
+            if await client.committed(tp) != known or standing is not _assignment(client):
+                return
+            try:
+                await client.commit({tp: offset})
+            except (CommitFailedError, IllegalStateError):
+                return
+        if standing is _assignment(client):
             client.seek(tp, offset)
             self._begun.add(tp)
+
+    @staticmethod
+    async def _start(client: AIOKafkaConsumer, tp: TopicPartition, known: int | None) -> int:
+        """Give where to begin when that cannot be where the group stands: the oldest after it, or what is young."""
+        first: int = (await client.beginning_offsets([tp]))[tp]
+        if known is not None and known < first:
+            return first
+        young = (await client.offsets_for_times({tp: int(time.time() * 1000) - NEW_SINK_MS})).get(tp)
+        end: int = young.offset if young is not None else (await client.end_offsets([tp]))[tp]
+        return end
 
     async def _handle(
         self, client: AIOKafkaConsumer, letters: Letters, tp: TopicPartition, record: ConsumerRecord
@@ -179,6 +224,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
         age = self._metrics.queue_age_seconds.labels(self._name)
         age.set_function(lambda: max(0.0, time.time() - record.timestamp / 1000))
         self._current = tp
+        standing = self._standing
         try:
             try:
                 outcome = await self._settle(record)
@@ -186,7 +232,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
                 await self._set_aside(letters, record, problem)
                 outcome = "dead"
             self._metrics.deliveries.labels(self._name, outcome).inc()
-            await client.commit({tp: record.offset + 1})
+            # Shared anew meanwhile, another process may have had the partition and gone on: that is not taken back.
+            if standing is _assignment(client) or (await client.committed(tp) or 0) <= record.offset:
+                await client.commit({tp: record.offset + 1})
         except (Abandoned, CommitFailedError, IllegalStateError):
             pass  # whoever has the partition now goes on with this record
         finally:
@@ -285,6 +333,12 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
                 moved.cancel()
         finally:
             sleeping.cancel()
+
+
+def _assignment(client: AIOKafkaConsumer) -> object:
+    """Give what tells one sharing of the partitions from the next, though it be of the same; None during one."""
+    subscription = client._subscription  # noqa: SLF001 - aiokafka does not tell it otherwise
+    return None if subscription.reassignment_in_progress else subscription.subscription.assignment
 
 
 def _where(problem: BaseException) -> str:

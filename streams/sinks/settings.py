@@ -6,6 +6,7 @@ are not.
 
 from __future__ import annotations
 
+import difflib
 import re
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from msgspec import Meta
 
 from schemas.outputs import NotificationKind
 from streams.config import suggest
-from streams.sinks.addresses import is_loopback_name
+from streams.sinks.addresses import is_loopback_name, is_public, literal
 from streams.sinks.errors import InvalidSinks
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MAX_SINKS = 50
 """Each is a consumer group with connections of its own, and a value of the metrics' label."""
+
+ALL_KINDS: tuple[NotificationKind, ...] = get_args(NotificationKind)
+"""What `kinds` may name."""
 
 RESOLVING: tuple[NotificationKind, ...] = ("recovered", "ended", "resumed", "false_alarm")
 """Kinds that say that an incident is over."""
@@ -202,12 +206,12 @@ def check_address(text: str, settings: HttpSettings, key: str, place: str) -> st
 
     Args:
         text: the address; it may be a secret, and is not quoted.
-        settings: whether it may be unencrypted.
+        settings: whether it may be unencrypted, and not public.
         key: where it came from, for the message.
         place: file and table, for the message.
 
     Raises:
-        InvalidSinks: it is no address, or an unencrypted one.
+        InvalidSinks: it is no address, or an unencrypted one, or is written as one that is not public.
     """
     try:
         url = urlsplit(text)
@@ -221,6 +225,12 @@ def check_address(text: str, settings: HttpSettings, key: str, place: str) -> st
     if url.scheme == "http" and not settings.allow_http and not is_loopback_name(host):
         raise InvalidSinks(
             f"{place}: `{key}` would send unencrypted; write https://, or set allow_http = true in a network you trust"
+        )
+    address = literal(host)
+    if address is not None and not (settings.allow_private or is_public(address) or address.is_loopback):
+        raise InvalidSinks(
+            f"{place}: `{key}` is an address that is not public; set allow_private = true if it is meant, or write a "
+            "public one"
         )
     return url._replace(fragment="").geturl()
 
@@ -240,6 +250,7 @@ def _read(name: str, table: Any, where: str) -> AnySettings:
     for key in table:
         if key not in keys:
             raise InvalidSinks(f"{place}: a sink of type {known} has no key `{key}`; {_remedy(key, keys)}")
+    _check_kinds(table.get("kinds"), place)
     try:
         settings = msgspec.convert({**table, "name": name}, TYPES[known])
     except msgspec.ValidationError as problem:
@@ -248,6 +259,15 @@ def _read(name: str, table: Any, where: str) -> AnySettings:
         raise InvalidSinks(f"{place}: {key}{_AT.sub('', str(problem))}") from None
     _check(settings, place)
     return settings
+
+
+def _check_kinds(kinds: object, place: str) -> None:
+    """Refuse kinds that there are not; what is no list of texts is refused with the types."""
+    for number, kind in enumerate(kinds if isinstance(kinds, list) else ()):
+        if isinstance(kind, str) and kind not in ALL_KINDS:
+            near = difflib.get_close_matches(kind, ALL_KINDS, n=1)
+            remedy = f"did you mean `{near[0]}`? " if near else ""
+            raise InvalidSinks(f"{place}: `kinds[{number}]` is no kind; {remedy}known are: {', '.join(ALL_KINDS)}")
 
 
 def _remedy(key: str, keys: set[str]) -> str:

@@ -15,7 +15,7 @@ from streams.escalation.text import ELLIPSIS, JOINER, line
 from streams.sinks.base import HttpSink, Sent
 from streams.sinks.http import Request
 from streams.sinks.settings import SlackSettings
-from streams.sinks.words import MOST_LINE, MOST_TEXT, MOST_TRIED, facts, key, title
+from streams.sinks.words import MOST_LINE, MOST_TEXT, MOST_TRIED, commands, facts, key, title
 
 if TYPE_CHECKING:
     from schemas.outputs import Notification
@@ -25,6 +25,8 @@ MOST_SECTION = 3_000
 MOST_FIELDS = 10
 MOST_FIELD = 2_000
 """Limits of a header's text, a section's text, its fields and theirs ("Reference: blocks", Slack)."""
+
+ANSWER = "To look and to answer, in a shell"
 
 _FENCE = "```"
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -59,6 +61,8 @@ def message(notification: Notification) -> dict[str, Any]:
         blocks.append(_quoted("Tried", report.tried[:MOST_TRIED]))
     if report.look_at:
         blocks.append(_section(_plain(f"Where to begin: {line(report.look_at, MOST_LINE)}", MOST_SECTION)))
+    if typed := _typed(commands(notification)):
+        blocks.append(_quoted(ANSWER, typed))
     ids = f"alert {key(notification.alert_id)}, notification {key(notification.notification_id)}"
     blocks.append({"type": "context", "elements": [{"type": "plain_text", "text": ids}]})
     return {
@@ -96,6 +100,14 @@ def _section(text: str) -> dict[str, Any]:
 
 def _field(name: str, value: str) -> dict[str, Any]:
     return {"type": "mrkdwn", "text": f"*{name}*\n{_plain(value, MOST_FIELD - len(name) - 10)}", "verbatim": True}
+
+
+def _typed(found: list[str]) -> tuple[str, ...]:
+    """Give the commands that a block of code can show as they are, as many as fit: half a command is none."""
+    shown = [each for each in found if "`" not in each]
+    while len(escape("\n".join(shown), 10 * MOST_SECTION)) > MOST_SECTION - len(ANSWER) - 20:
+        shown.pop()
+    return tuple(shown)
 
 
 def _quoted(name: str, lines: tuple[str, ...]) -> dict[str, Any]:

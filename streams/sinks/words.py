@@ -25,6 +25,7 @@ MOST_TEXT = 1_000
 MOST_TITLE = 160
 MOST_TRIED = 20
 MOST_PATHS = 20
+MOST_COMMANDS = 10
 MOST_MARKDOWN = 8_000
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
@@ -60,6 +61,12 @@ def facts(notification: Notification) -> list[tuple[str, str]]:
         ("spent on it", f"{report.tokens_wasted:,} tokens{cost}, {measured}"),
     ]
     return [(name, shown) for name, value in found if (shown := line(value, MOST_ID))]
+
+
+def commands(notification: Notification) -> list[str]:
+    """Give the commands by which a person looks and answers; one that is not clean or too long is left out whole."""
+    found = notification.report.commands[:MOST_COMMANDS]
+    return [each for each in found if each and each == line(each, MOST_LINE)]
 
 
 def cleaned(notification: Notification, markdown: int = MOST_MARKDOWN) -> Notification:

@@ -82,6 +82,7 @@ def hostile() -> Notification:
         recurring_failure=nasty * 200,
         look_at=nasty * 200,
         tokens_wasted=2**62,
+        commands=(nasty * 200, *("<&`" * 100, "<&" * 200) * 100),
         markdown=nasty * 5_000,
     )
     ids = dict.fromkeys(("incident_id", "session_id", "task_id", "alert_id", "loop_id", "detector"), names)

@@ -209,6 +209,28 @@ def test_slack(told: Notification) -> None:
         assert "`" not in text.replace("```", "").replace("\u2060`", "")
 
 
+def test_the_commands_are_told_as_they_are_typed() -> None:
+    """Slack and PagerDuty say where to begin and give the commands, those that cannot be shown whole left out."""
+    typed = ("traction sessions resume s1", "traction tasks clear 'a&b'")
+    told = build(report=msgspec.structs.replace(build().report, commands=(*typed, "traction x '`'", "x" * 501, "a\nb")))
+    found = slack.message(told)
+    check(shapes.SLACK, found)
+    texts = strings(found["blocks"])
+    assert f"*{slack.ANSWER}*\n```{typed[0]}\ntraction tasks clear 'a&amp;b'```" in texts
+    assert f"Where to begin: {told.report.look_at}" in texts
+    details = pagerduty.event(told, ROUTING_KEY)["payload"]["custom_details"]
+    assert (details["look at"], details["commands"]) == (told.report.look_at, [*typed, "traction x '`'"])
+
+
+@pytest.mark.parametrize(("length", "shown"), [(293, 10), (294, 9)])
+def test_no_command_is_cut(length: int, shown: int) -> None:
+    """As many commands as a section of Slack's takes are shown, the last of them whole."""
+    lines = tuple(f"{number}{'c' * (length - 1)}" for number in range(10))
+    found = slack.message(build(report=msgspec.structs.replace(build().report, commands=lines)))
+    (text,) = [each for each in strings(check(shapes.SLACK, found)) if slack.ANSWER in each]
+    assert text.endswith("\n".join(lines[:shown]) + "```")
+
+
 def test_escapes_are_not_cut() -> None:
     """A text is cut before an escape that does not fit, and as long as it may be."""
     assert slack.escape("a" * 10, 10) == "a" * 10

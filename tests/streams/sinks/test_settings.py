@@ -14,7 +14,16 @@ from streams.sinks.choice import REMEMBERED, Choice
 from streams.sinks.errors import InvalidSinks
 from streams.sinks.run import make
 from streams.sinks.secrets import MAX_SECRET_BYTES
-from streams.sinks.settings import KINDS, MAX_SINKS, RESOLVING, TYPES, FileSettings, PagerDutySettings, read_sinks
+from streams.sinks.settings import (
+    ALL_KINDS,
+    KINDS,
+    MAX_SINKS,
+    RESOLVING,
+    TYPES,
+    FileSettings,
+    PagerDutySettings,
+    read_sinks,
+)
 from tests.streams.sinks.conftest import MakeNotification
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - opens nothing
@@ -85,7 +94,23 @@ def test_each_type_is_read_and_made() -> None:
         ({"type": "file", "path": "a", "name": "b"}, "has no key `name`"),
         ({"type": "file", "path": 1}, "`path`: Expected `str`, got `int`"),
         ({"type": "file"}, "missing required field `path`"),
-        ({"type": "file", "path": "a", "kinds": ["explode"]}, "`kinds[0]`: Invalid enum value 'explode'"),
+        (
+            {"type": "file", "path": "a", "kinds": ["terminate", "terminated"]},
+            "`kinds[1]` is no kind; did you mean `ter",
+        ),
+        ({"type": "file", "path": "a", "kinds": ["zzz"]}, f"`kinds[0]` is no kind; known are: {', '.join(ALL_KINDS)}"),
+        ({"type": "file", "path": "a", "kinds": [1]}, "`kinds[0]`: Expected `str`, got `int`"),
+        (
+            {"type": "webhook", "url": "https://10.1.2.3", "secret_env": "A"},
+            "`url` is an address that is not public; set",
+        ),
+        ({"type": "alertmanager", "url": "https://169.254.1.1/a"}, "set allow_private = true"),
+        ({"type": "alertmanager", "url": "https://[fe80::1]/a"}, "set allow_private = true"),
+        ({"type": "alertmanager", "url": "https://[::ffff:10.1.2.3]"}, "set allow_private = true"),
+        (
+            {"type": "github", "token_env": "A", "api_url": "https://192.168.0.1"},
+            "`api_url` is an address that is not p",
+        ),
         ({"type": "file", "path": "a", "give_up_minutes": 0}, "`give_up_minutes`: Expected `float` > 0"),
         ({"type": "file", "path": "a", "give_up_minutes": 1_441}, "`give_up_minutes`: Expected `float` <= 1440"),
         ({"type": "slack"}, "lacks `url_env` or `url_file`; add one of them"),
@@ -130,10 +155,20 @@ def test_the_number_of_sinks_has_a_limit() -> None:
         read_sinks({**tables, "more": {"type": "stdout"}}, "p")
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://[::1]:1/a", "http://localhost/a", "https://10.0.0.1/a"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://[::1]:1/a", "http://localhost/a", "https://1.1.1.1/a"])
 def test_addresses_that_are_taken(url: str) -> None:
-    """Unencrypted is enough on this machine; whether an address is public is seen when it is connected to."""
+    """Unencrypted is enough on this machine, a public address needs nothing, a private one is taken where allowed."""
     assert read_sinks({"x": {"type": "alertmanager", "url": url}}, "p")
+    assert read_sinks({"x": {"type": "alertmanager", "url": "https://10.0.0.1/a", "allow_private": True}}, "p")
+
+
+def test_every_kind_is_listed() -> None:
+    """All kinds are told with a wrong one, besides the nearest, and each of them is taken."""
+    with pytest.raises(InvalidSinks, match=r"`terminate`.*known are: ") as caught:
+        read_sinks({"x": {"type": "stdout", "kinds": ["terminated"]}}, "p")
+    assert all(kind in str(caught.value) for kind in ALL_KINDS)
+    (settings,) = read_sinks({"x": {"type": "stdout", "kinds": list(ALL_KINDS)}}, "p")
+    assert settings.kinds == ALL_KINDS
 
 
 def test_a_secret_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +203,7 @@ def test_a_secret_is_read_from_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"type": "github", "token_env": "S"}, "ghp_\xfc", "one word"),
         ({"type": "slack", "url_env": "S"}, "hooks.slack.com/secret", "is no address"),
         ({"type": "slack", "url_env": "S"}, "http://hooks.slack.com/secret", "would send unencrypted"),
+        ({"type": "slack", "url_env": "S"}, "https://10.1.2.3/secret", "is an address that is not public"),
         ({"type": "webhook", "url": "https://a.test", "secret_env": "S"}, SECRET[6:], "is not whsec_"),
         ({"type": "webhook", "url": "https://a.test", "secret_env": "S"}, "whsec_c2hvcnQ=", "24 to 64"),
         ({"type": "webhook", "url": "https://a.test", "secret_env": "S"}, f"{SECRET} whsec_?", "24 to 64"),
