@@ -250,7 +250,8 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         NotificationKind,
         Meta(
             description="The action that was taken; or refused, unanswered: what an orchestrator made of a "
-            "termination; or recovered, ended, resumed, false_alarm: why it is over. More may be added."
+            "termination, or of the last directive that was left; or recovered, ended, resumed, false_alarm: why it is "
+            "over. More may be added."
         ),
     ]
     severity: Annotated[Severity, Meta(description="How much of a hurry there is.")]
@@ -279,8 +280,8 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class Fitness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How one configuration of an agent fares with one type of task: a negative signal for who selects agents.
 
-    Counts only grow. Each partition of the alerts counts its own tasks: what holds over all is the sum of the records
-    that agree in name, model, config and task_type.
+    Counts only grow, but for flapped, which a false alarm takes back. Each partition of the alerts counts its own
+    tasks: what holds over all is the sum of the records that agree in name, model, config and task_type.
     """
 
     fitness_id: Annotated[Identifier, Meta(description="The record's key: a digest of the four names, and partition.")]

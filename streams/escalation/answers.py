@@ -13,14 +13,15 @@ import msgspec
 from streams.escalation.actions import cleared, flapping, termination
 from streams.escalation.climb import ascend
 from streams.escalation.context import Turn, output_id
-from streams.escalation.counting import count_event
+from streams.escalation.counting import count_event, take_back
 from streams.escalation.incidents import incident, notification, over
 from streams.escalation.kept import brief, recalled, recalled_pending, unfounded
 from streams.escalation.report import PERSON
-from streams.escalation.rungs import budget, counts, is_held
+from streams.escalation.rungs import is_held, refusals
 from streams.escalation.state import MAX_SEEN, Climb
 from streams.escalation.task import heard, opened, settle
 from streams.escalation.text import line
+from streams.escalation.words import times
 from streams.policy.model import RUNGS
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _settled(turn: Turn, event: TaskEvent, keys: Iterable[str], kind: Notificati
     state = turn.state
     gone = _taken_out(turn, keys)
     outputs = over(turn, kind, gone, _spoken(turn, event), event.session_id, event.event_id)
-    state.used, state.rotated = {}, []
+    state.used, state.refused, state.rotated = {}, [], []
     return [*cleared(turn), *outputs]
 
 
@@ -104,7 +105,7 @@ def _obeyed(turn: Turn, event: TaskEvent) -> list[Output]:
 def _refused(turn: Turn, event: TaskEvent) -> list[Output]:
     """Call a person when a session goes on that was to be stopped; go on with the next rung after any other."""
     climb = _awaiting(turn, event)
-    return unstopped(turn, "refused", event.session_id, climb) if climb else _not_taken(turn, event)
+    return unstopped(turn, "refused", event.session_id, climb, _said(event)) if climb else _not_taken(turn, event)
 
 
 def _awaiting(turn: Turn, event: TaskEvent) -> Climb | None:
@@ -122,7 +123,7 @@ def _over(turn: Turn, event: TaskEvent, climb: Climb) -> list[Output]:
     return [*outputs]
 
 
-def unstopped(turn: Turn, kind: NotificationKind, key: str, climb: Climb) -> list[Output]:
+def unstopped(turn: Turn, kind: NotificationKind, key: str, climb: Climb, said: str = "") -> list[Output]:
     """Give up waiting for an answer to a termination, and call a person.
 
     Args:
@@ -130,6 +131,7 @@ def unstopped(turn: Turn, kind: NotificationKind, key: str, climb: Climb) -> lis
         kind: refused, or unanswered.
         key: the session.
         climb: its climb; one without anything pending leads to nothing.
+        said: by whom it was refused, and why; empty: how often it was asked is told.
     """
     pending = climb.pending
     if pending is None:
@@ -139,11 +141,12 @@ def unstopped(turn: Turn, kind: NotificationKind, key: str, climb: Climb) -> lis
     incident(turn, key, climb, pending.alert_id)
     alert = recalled_pending(turn.state, key, climb, pending)
     cause = (pending.termination_id, str(pending.attempt))
-    return [notification(turn, kind, climb, alert, *cause, answers=pending.termination_id)]
+    said = said or f"asked {times(pending.attempt)}"
+    return [notification(turn, kind, climb, alert, *cause, answers=pending.termination_id, said=said)]
 
 
 def _not_taken(turn: Turn, event: TaskEvent) -> list[Output]:
-    """Go on to the next rung at once: what was refused would be refused again."""
+    """Go on to the next rung at once, since what was refused would be refused again; without one call a person."""
     state = turn.state
     for key in (event.session_id, ""):
         climb = state.climbs.get(key)
@@ -153,12 +156,32 @@ def _not_taken(turn: Turn, event: TaskEvent) -> list[Output]:
         rung = next((each for each in RUNGS if each == climb.rung), None)
         if alert is None or rung is None or is_held(turn, key, alert.session_id):
             return []
-        count = counts(state, climb, rung)
-        count[rung] = max(count.get(rung, 0), budget(turn.policy, rung))
+        refused = refusals(state, climb, rung)
+        if rung not in refused:
+            refused.append(rung)
         if rung == "cooldown":
             climb.cooldown_ms = 0
-        return [] if alert.level == "notice" else ascend(turn, key, climb, alert)
+        return [] if alert.level == "notice" else ascend(turn, key, climb, alert) or _at_end(turn, key, climb, event)
     return []
+
+
+def _at_end(turn: Turn, key: str, climb: Climb, event: TaskEvent) -> list[Output]:
+    """Call a person, once, since a directive was refused and nothing else is left to be asked."""
+    state = turn.state
+    known, alert = output_id("refused", event.answers), recalled(state, key, climb)
+    if known in state.seen or alert is None:
+        return []
+    state.seen = [*state.seen[1 - MAX_SEEN :], known]
+    incident(turn, key, climb, alert.alert_id)
+    said = _said(event)
+    told = notification(turn, "refused", climb, alert, event.answers, answers=event.answers, said=said, step=climb.rung)
+    return [told]
+
+
+def _said(event: TaskEvent) -> str:
+    """Return what an orchestrator said when it refused: who, and why, as far as that was said."""
+    parts = (line(event.actor, _MOST_WHY), line(event.reason, _MOST_WHY))
+    return ": ".join(part for part in parts if part)
 
 
 def _false_alarm(turn: Turn, event: TaskEvent) -> list[Output]:
@@ -175,6 +198,7 @@ def _false_alarm(turn: Turn, event: TaskEvent) -> list[Output]:
             climb.pending = climb.unstopped = None
             if climb == Climb(last_ms=climb.last_ms, incident=climb.incident, joint=climb.joint):
                 gone += _taken_out(turn, [key])
+    take_back(turn, ids)
     outputs = over(turn, "false_alarm", gone, _spoken(turn, event), event.session_id, event.event_id)
     return [*(cleared(turn) if state.flapping_alert in ids else []), *outputs]
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streams.escalation.context import Tally
-from streams.escalation.kept import configuration, kept_name
+from streams.escalation.kept import brief, configuration, kept_name
 from streams.escalation.state import MAX_CONFIGS, Tried
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from detectors.tasks.facts import TaskEvent
     from schemas.common import Task
     from schemas.outputs import Alert
@@ -58,8 +60,22 @@ def count_alert(turn: Turn, alert: Alert, *, flapped: bool = False) -> None:
     state = turn.state
     tried, new = _tried(state, configuration(alert.agent or state.agent), _type(alert.task or state.task))
     fresh = flapped and not tried.flapped
-    tried.flapped = tried.flapped or flapped
+    if fresh:
+        tried.flapped, tried.alert_id = True, brief(alert.alert_id)
     _count(turn, Tally(tried.name, tried.model, tried.config, tried.task_type, tasks=int(new), flapped=int(fresh)))
+
+
+def take_back(turn: Turn, alerts: Collection[str]) -> None:
+    """Take back that configurations flapped, where that was counted for one of these alerts.
+
+    Args:
+        turn: what is at hand.
+        alerts: ids of alerts that were wrong, as they are kept.
+    """
+    for tried in turn.state.configs:
+        if tried.flapped and tried.alert_id in alerts:
+            tried.flapped, tried.alert_id = False, ""
+            _count(turn, Tally(tried.name, tried.model, tried.config, tried.task_type, flapped=-1))
 
 
 def _count(turn: Turn, tally: Tally) -> None:

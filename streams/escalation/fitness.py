@@ -98,7 +98,7 @@ class Partial:
             tasks=min(held.tasks + tally.tasks, MAX_COUNT),
             attempts=min(held.attempts + tally.attempts, MAX_COUNT),
             converged=min(held.converged + tally.converged, MAX_COUNT),
-            flapped=min(held.flapped + tally.flapped, MAX_COUNT),
+            flapped=max(0, min(held.flapped + tally.flapped, MAX_COUNT)),  # less by one that is taken back
             tokens=min(held.tokens + tally.tokens, MAX_COUNT),
             cost_usd=min(held.cost_usd + tally.cost, MAX_COST),
             updated_at=now,

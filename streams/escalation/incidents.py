@@ -55,7 +55,7 @@ def reported(state: LadderState, climb: Climb, alert: Alert) -> Report:
         climb: what was climbed.
         alert: the alert.
     """
-    return report(alert, steps({**climb.used, **state.used}))
+    return report(alert, steps({**climb.used, **state.used}, {*climb.refused, *state.refused}))
 
 
 def notification(
@@ -66,6 +66,8 @@ def notification(
     *cause: str,
     answers: str | None = None,
     resolves: str = "",
+    said: str = "",
+    step: str = "",
 ) -> Notification:
     """Return what people are told.
 
@@ -77,6 +79,8 @@ def notification(
         cause: ids of what brought it about.
         answers: the directive or termination that it is about.
         resolves: the incident that is over by it.
+        said: what is known beside, see `sentence`.
+        step: likewise.
     """
     return Notification(
         notification_id=output_id("notification", kind, *cause),
@@ -94,7 +98,7 @@ def notification(
         agent=alert.agent,
         task=told_task(alert.task or turn.state.task),
         issued_at=turn.now,
-        text=sentence(kind, alert),
+        text=sentence(kind, alert, said, step),
         report=reported(turn.state, climb, alert),
     )
 

@@ -13,6 +13,7 @@ import msgspec
 from detectors.excerpt import cut
 from schemas.outputs import Report
 from streams.escalation.text import line, markdown_block, markdown_text
+from streams.escalation.words import times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,9 @@ def _short(text: str, most: int) -> str:
 
 
 def _wasted(alert: Alert) -> str:
-    """Say what the loop has cost so far, and whether that is measured."""
+    """Say what the loop has cost so far, and whether that is measured, or that nothing is known of it."""
+    if not alert.tokens_wasted and alert.cost_wasted is None:
+        return "not known"
     cost = "" if alert.cost_wasted is None else f" ({alert.cost_wasted:,.2f} USD)"
     return f"{alert.tokens_wasted:,} tokens{cost}, {'estimated' if alert.wasted_estimated else 'measured'}"
 
@@ -179,7 +182,8 @@ def _markdown(alert: Alert, told: Report) -> str:
     if told.commands:
         foot += ["## How to answer", markdown_block(told.commands)]
     left = MOST_MARKDOWN - len("\n\n".join([*head, *foot]))
-    body = _fitting(f"## Tried, {alert.count:g} times", told.tried, round(left * _SHARE_TRIED))
+    often = max(alert.count, len(told.tried))  # what is counted may be more than one call, a cycle say
+    body = _fitting(f"## Tried, {times(often)}", told.tried, round(left * _SHARE_TRIED))
     left -= sum(len(part) + 2 for part in body)
     return "\n\n".join([*head, *body, *foot, *_fitting("## Evidence", _evidence(alert), left)]) + "\n"
 

@@ -66,15 +66,16 @@ def counts(state: LadderState, climb: Climb, rung: Rung) -> dict[str, int]:
     return state.used if rung in BY_TASK else climb.used
 
 
+def refusals(state: LadderState, climb: Climb, rung: Rung) -> list[str]:
+    """Return where it is remembered that a rung was refused: of the task, or of one climb."""
+    return state.refused if rung in BY_TASK else climb.refused
+
+
 def has_budget(turn: Turn, climb: Climb, rung: Rung) -> bool:
-    """Tell whether a rung may be taken once more."""
-    return counts(turn.state, climb, rung).get(rung, 0) < budget(turn.policy, rung)
-
-
-def budget(policy: Ladder, rung: Rung) -> int:
-    """Return how often a rung may be taken."""
-    number: int = getattr(policy.budget, rung)
-    return number
+    """Tell whether a rung may be taken once more; what was refused would be refused again."""
+    most: int = getattr(turn.policy.budget, rung)
+    used = counts(turn.state, climb, rung).get(rung, 0)
+    return rung not in refusals(turn.state, climb, rung) and used < most
 
 
 def is_stopped(turn: Turn, climb: Climb) -> bool:

@@ -51,7 +51,8 @@ class Climb(msgspec.Struct, array_like=True):
     were told nothing. ``stopped_ms`` is when a termination was obeyed, or the session ended, for the last time.
     ``alerts`` are the ids of the latest alerts that it climbed for. ``joint`` is the task's incident while the session
     is to be stopped for the task, ``unstopped`` the termination that it was to be stopped by and, for all that is
-    known, was not: refused, or not answered.
+    known, was not: refused, or not answered. ``refused`` are the rungs that an orchestrator refused, which have no
+    budget left.
     """
 
     last_ms: int = 0
@@ -69,15 +70,19 @@ class Climb(msgspec.Struct, array_like=True):
     alerts: list[str] = msgspec.field(default_factory=list)
     joint: str = ""
     unstopped: Pending | None = None
+    refused: list[str] = msgspec.field(default_factory=list)
 
     def restart(self) -> None:
         """Begin at the bottom again, as what is over did; what waits for an answer goes on waiting."""
         self.at = self.rung = self.directive_id = ""
-        self.used, self.notices, self.loops, self.cooldown_ms = {}, 0, [], 0
+        self.used, self.refused, self.notices, self.loops, self.cooldown_ms = {}, [], 0, [], 0
 
 
 class Tried(msgspec.Struct, array_like=True):
-    """What one configuration did for this task, as far as it was counted in its fitness; long names are digests."""
+    """What one configuration did for this task, as far as it was counted in its fitness; long names are digests.
+
+    ``alert_id`` is the alert by which it counted as flapped, which a person may call wrong.
+    """
 
     name: str
     model: str
@@ -85,14 +90,16 @@ class Tried(msgspec.Struct, array_like=True):
     task_type: str
     converged: bool = False
     flapped: bool = False
+    alert_id: str = ""
 
 
 class LadderState(msgspec.Struct, array_like=True):
     """All that escalation remembers of one task.
 
     ``climbs`` are by session, the empty key being the task's own. ``used`` counts what the task was taken to over all
-    its sessions. ``active`` are the sessions heard of lately, with the time. ``seen`` are the latest alerts' ids, so
-    that a repeated one is dropped. ``flapping_ms`` is when the task's entry among the known-flapping ones expires.
+    its sessions, ``refused`` names what of it was refused. ``active`` are the sessions heard of lately, with the time.
+    ``seen`` are the latest alerts' ids, so that a repeated one is dropped. ``flapping_ms`` is when the task's entry
+    among the known-flapping ones expires.
     """
 
     task_id: str = ""
@@ -107,6 +114,7 @@ class LadderState(msgspec.Struct, array_like=True):
     flapping_alert: str = ""
     rotated: list[str] = msgspec.field(default_factory=list)
     configs: list[Tried] = msgspec.field(default_factory=list)
+    refused: list[str] = msgspec.field(default_factory=list)
 
     def forget(self) -> None:
         """Drop everything, so that it equals a fresh one: nothing of it needs to be kept."""

@@ -12,7 +12,7 @@ from streams.escalation.text import MOST_QUOTED_LINE, clean, line, quotation, ta
 from streams.policy.model import RUNGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from schemas.outputs import Action, Alert, NotificationKind
     from streams.policy.model import Rung
@@ -61,10 +61,11 @@ def told(action: Action, alert: Alert, *, seconds: float = 0.0, to: str = "") ->
         seconds: how long a cooldown lasts.
         to: what a rotation changes to, a label; empty where nothing was chosen.
     """
-    own = clean(_own(action, alert, seconds, to), _MOST_OWN)
     evidence = alert.evidence
     tried = (tame(call, MOST_QUOTED_LINE) for call in evidence.calls[:_MOST_CALLS])
     quoted = [f"tried: {call}" for call in tried if call]
+    often = max(alert.count, len(quoted))  # what is counted may be more than one call, a cycle say
+    own = clean(_own(action, alert, often, seconds, to), _MOST_OWN)
     error = tame(evidence.error or "", MOST_QUOTED_LINE)
     quoted += [f"failed with: {error}"] if error else []
     quote = quotation(quoted)
@@ -98,11 +99,11 @@ _OWN: dict[Action, str] = {
 }
 
 
-def _own(action: Action, alert: Alert, seconds: float, to: str) -> str:
+def _own(action: Action, alert: Alert, often: float, seconds: float, to: str) -> str:
     if action == "inject_guidance":
         return _guidance(alert)
     change = f"Change the approach: the work goes on with {tame(to, 200)}." if to else "Change the approach."
-    return _OWN[action].format(times=_times(alert.count), lasting=_lasting(seconds), change=change)
+    return _OWN[action].format(times=times(often), lasting=_lasting(seconds), change=change)
 
 
 def _guidance(alert: Alert) -> str:
@@ -117,15 +118,18 @@ def _guidance(alert: Alert) -> str:
     return "\n".join(parts) or FALLBACK
 
 
-def sentence(kind: NotificationKind, alert: Alert) -> str:
+def sentence(kind: NotificationKind, alert: Alert, said: str = "", step: str = "") -> str:
     """Return what people are told in one sentence: what happened, and what follows from it.
 
     Args:
         kind: what happened.
         alert: what it is about.
+        said: what is known beside of one that was refused or not answered: by whom, why, how often; one clean line.
+        step: the step that was refused, when that was no termination.
     """
     who = f"Task {line(alert.task_id, 80)}" if alert.scope == "task" else f"Session {line(alert.session_id, 80)}"
-    return f"{who} {_HAPPENED[kind]}"
+    happened = _NOTHING_LEFT if step else _HAPPENED[kind]
+    return f"{who} {happened.format(said=f' ({said})' if said else '', step=step.replace('_', ' '))}"
 
 
 _HAPPENED: dict[NotificationKind, str] = {
@@ -137,16 +141,23 @@ _HAPPENED: dict[NotificationKind, str] = {
     "abandon": "is to be given up and not to be tried again without a person: clear it once the cause is mended.",
     "skip_subtask": "leaves a part of its work undone: decide what becomes of that.",
     "terminate": "is to be terminated and not to be tried again without a person: clear the task once it is mended.",
-    "refused": "goes on: its orchestrator refused the termination, so stop it by hand.",
-    "unanswered": "may still run: its orchestrator did not answer the termination, so look and stop it by hand.",
+    "refused": "goes on: its orchestrator refused the termination{said}, so stop it by hand.",
+    "unanswered": "may still run: its orchestrator did not answer the termination{said}, so look and stop it by hand.",
     "recovered": "has got out of its loop; nothing is left to be done.",
     "ended": "has ended; nothing is left to be done about the session.",
     "resumed": "was told to go on by a person; it starts from the lowest step again.",
     "false_alarm": "did not loop, says a person; what was asked because of it is taken back.",
 }
 
+_NOTHING_LEFT = (
+    'goes on: its orchestrator refused the step "{step}"{said}, and no other is left. Nothing more is done about this '
+    "alert by itself, so see to it by hand."
+)
+"""What is told of a refused directive after which there is no further rung."""
 
-def _times(count: float) -> str:
+
+def times(count: float) -> str:
+    """Return how often, in words."""
     return "once" if count == 1 else f"{count:g} times"
 
 
@@ -154,13 +165,24 @@ def _lasting(seconds: float) -> str:
     return f"{seconds / 60:g} minutes" if seconds >= 60 and seconds % 60 == 0 else f"{seconds:g} seconds"  # noqa: PLR2004
 
 
-def steps(used: Mapping[str, int]) -> tuple[str, ...]:
+def steps(used: Mapping[str, int], refused: Collection[str] = ()) -> tuple[str, ...]:
     """Return what was done so far, from the mildest to the gravest, for people.
 
     Args:
         used: how often each rung was taken.
+        refused: rungs of which the latest directive was refused.
     """
-    return tuple(f"{_DONE[rung]}: {_times(used[rung])}" for rung in RUNGS if used.get(rung))
+    return tuple(
+        f"{_DONE[rung]}: {_taken(used.get(rung, 0), refused=rung in refused)}"
+        for rung in RUNGS
+        if used.get(rung) or rung in refused
+    )
+
+
+def _taken(count: int, *, refused: bool) -> str:
+    """Say how often a rung was taken; guidance of a notice that was refused is none that was taken."""
+    end = ("refused" if count <= 1 else "at last refused") if refused else ""
+    return ", ".join(part for part in (times(count) if count else "", end) if part)
 
 
 _DONE: dict[Rung, str] = {

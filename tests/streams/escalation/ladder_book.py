@@ -60,6 +60,7 @@ class LadderBook:
         self.heard: dict[str, int] = {}
         self.climbs: dict[str, int] = {}  # the time of the latest alert
         self.taken: list[tuple[str, str]] = []  # climb and rung; all those of the task have the climb ""
+        self.refused: list[tuple[str, str]] = []  # likewise
         self.highest: dict[str, str] = {}
         self.noticed: list[str] = []
         self.loops: list[tuple[str, str]] = []
@@ -74,6 +75,7 @@ class LadderBook:
         self.flapping = (0, "")
         self.rotated: list[str] = []
         self.configs: dict[Config, frozenset[str]] = {}
+        self.blamed: dict[Config, str] = {}  # the alert by which it flapped
 
     def copy(self) -> Self:
         """Give another one that knows the same; what tables hold is never changed, only replaced."""
@@ -94,6 +96,7 @@ class LadderBook:
                 self.stopped.get(climb, 0),
                 self.joint.get(climb, ""),
                 self.unstopped.get(climb, {"id": ""})["id"],
+                [rung for at, rung in self.refused if at == climb and rung not in OF_THE_TASK],
             )
             for climb in self.climbs
         }
@@ -146,6 +149,7 @@ class LadderBook:
     def _settle(self, climb: str) -> None:
         """Let a climb begin from the bottom; what was used up of the task's rungs stays so."""
         self.taken = [taken for taken in self.taken if taken[0] != climb or taken[1] in OF_THE_TASK]
+        self.refused = [taken for taken in self.refused if taken[0] != climb or taken[1] in OF_THE_TASK]
         self.loops = [loop for loop in self.loops if loop[0] != climb]
         self.noticed = [noticed for noticed in self.noticed if noticed != climb]
         self.highest.pop(climb, None)
@@ -197,6 +201,7 @@ class LadderBook:
 
     def _fresh_task(self) -> None:
         self.taken = [taken for taken in self.taken if taken[1] not in OF_THE_TASK]
+        self.refused = [taken for taken in self.refused if taken[1] not in OF_THE_TASK]
         self.rotated = []
         self._unlist()
 
@@ -217,6 +222,19 @@ class LadderBook:
         for counted in {"tasks", what} - self.configs[config]:
             self.tallies[*config, counted] += 1
         self.configs[config] |= {"tasks", what}
+
+    def _blame(self, config: Config, alert_id: str) -> None:
+        """Count that a task flapped, and note by which alert."""
+        if "flapped" not in self.configs.get(config, ()):
+            self.blamed[config] = alert_id
+        self._once(config, "flapped")
+
+    def _absolve(self, wrong: set[str]) -> None:
+        """Take back what was counted of a task that flapped, where the alert by which it did was wrong."""
+        for config, counted in self.configs.items():
+            if "flapped" in counted and self.blamed[config] in wrong:
+                self.configs[config] = counted - {"flapped"}
+                self.tallies[*config, "flapped"] -= 1
 
     def _count(self, event: TaskEvent) -> None:
         config = self._config(event.agent, event.task)

@@ -170,8 +170,8 @@ class LadderModel(LadderBook):
             self._direct(climb, "inject_guidance", alert)
 
     def _left(self, climb: str, rung: str) -> bool:
-        used = self.taken.count(("" if rung in OF_THE_TASK else climb, rung))
-        return used < int(getattr(self.policy.budget, rung))
+        named = ("" if rung in OF_THE_TASK else climb, rung)
+        return named not in self.refused and self.taken.count(named) < int(getattr(self.policy.budget, rung))
 
     def _use(self, climb: str, rung: str) -> None:
         self.taken.append(("" if rung in OF_THE_TASK else climb, rung))
@@ -192,18 +192,19 @@ class LadderModel(LadderBook):
             start = end - 1
         return [rung for rung in order[max(0, start) : end] if alert.mode == "enforce" or rung not in LAST]
 
-    def _up(self, climb: str, alert: Alert) -> None:
-        """Take the next rung, if there is one."""
+    def _up(self, climb: str, alert: Alert) -> bool:
+        """Take the next rung, and say whether there is one."""
         for rung in self._reach(climb, alert):
             if self._left(climb, rung) and (rung != "force_implementation" or alert.detector in READING):
                 self.highest[climb] = rung  # never lower: the reach begins where the climb stands
                 self._use(climb, rung)
                 self._do(climb, rung, alert)
-                return
+                return True
+        return False
 
     def _do(self, climb: str, rung: str, alert: Alert) -> None:
         if rung in {"escalate_human", "abandon", "terminate"}:
-            self._once(self._config(alert.agent or self.agent, alert.task), "flapped")
+            self._blame(self._config(alert.agent or self.agent, alert.task), alert.alert_id)
         if rung == "terminate":
             action, answers = rung, self._terminate(climb, alert)
         else:
@@ -306,12 +307,19 @@ class LadderModel(LadderBook):
             alert, directive_id, rung = self.answered.get(climb, (None, "", ""))
             if alert is None or directive_id != answers or self._held(climb, alert):
                 continue
-            while self._left(climb, rung):
-                self._use(climb, rung)
+            named = ("" if rung in OF_THE_TASK else climb, rung)
+            if named not in self.refused:
+                self.refused.append(named)
             if rung == "cooldown":
                 self.cooldown.pop(climb, None)
-            if alert.level != "notice":
-                self._up(climb, alert)
+            if alert.level != "notice" and not self._up(climb, alert):
+                self._nothing_left(climb, alert, directive_id)
+
+    def _nothing_left(self, climb: str, alert: Alert, directive_id: str) -> None:
+        known = digest("refused", directive_id)
+        if known not in self.seen:
+            self.seen = [*self.seen, known][-limits.MAX_SEEN :]
+            self._tell(climb, "refused", "critical", alert.alert_id, directive_id)
 
     def _false_alarm(self, session: str, answers: str) -> None:
         wrong: set[str] = set()
@@ -322,6 +330,7 @@ class LadderModel(LadderBook):
             if answers in about | {directive_id} | self._asked(climb):
                 wrong |= about | self._asked(climb, "alert_id")
                 closed.append(climb)
+        self._absolve(wrong)
         others = [name for name in self.climbs if name not in closed and self._asked(name, "alert_id") & wrong]
         nothing_else = [name for name in others if name not in self.alerts and name not in self.stopped]
         self._close("false_alarm", [*closed, *nothing_else], others)

@@ -47,6 +47,14 @@ def test_the_best_of_those_left_is_chosen(
     assert (found and found.name) == expected
 
 
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 0), (0, 0)])
+def test_what_is_taken_back_leaves_no_count_below_zero(before: int, after: int) -> None:
+    """A false alarm takes back that a task flapped; where counts were lost, there is nothing to take back."""
+    partial = Partial(0, [counts("a", flapped=before)])
+    partial.add(Tally("a", "", "", "", flapped=-1), NOW)
+    assert [each.flapped for each in partial.changed()] == [after]
+
+
 def test_all_partitions_count_and_the_type_of_task_first() -> None:
     """Sums go over partitions; of a type of task about which nothing is known, all types count."""
     standing = Standing()

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.outputs import Notification
 from streams.escalation.state import LadderState
-from streams.policy.model import Budgets, Ladder
+from streams.policy.model import Ladder
 from tests.streams.escalation.ladder_kit import (
     Desk,
     a_review,
@@ -153,7 +153,8 @@ def test_an_ended_session_is_over_whatever_was_asked() -> None:
 def test_a_refused_termination_calls_a_person() -> None:
     """The incident stays open, nothing is repeated, and further alerts act again."""
     desk, verdict = stopped()
-    word = told(desk.word("refused", verdict))
+    word = told(desk.word("refused", verdict, actor="pool-3", reason="no such\n\u202eprocess"))
+    assert "refused the termination (pool-3: no such process), so stop it by hand." in word.text
     assert (word.kind, word.severity, word.resolves, word.answers) == ("refused", "critical", False, verdict)
     assert word.incident_id == desk.state.climbs["s1"].incident
     assert desk.word("refused", verdict) == []
@@ -176,106 +177,6 @@ def test_an_answer_counts_for_the_session_that_gives_it() -> None:
     desk, verdict = stopped()
     assert desk.word("obeyed", verdict, session_id="s2") == []
     assert desk.state.climbs["s1"].pending is not None
-
-
-# Answers to a directive
-
-
-def test_an_obeyed_directive_changes_nothing() -> None:
-    """It is what was asked; whether it helped is seen by the next alert, or by none."""
-    desk = Desk()
-    step = directive(desk.alert("a"))
-    before = desk.state.climbs
-    assert desk.word("obeyed", step.directive_id) == []
-    assert desk.state.climbs == before
-
-
-def test_a_refused_directive_leads_to_the_next_rung_at_once() -> None:
-    """For the same alert; what was refused is not asked again in this climb."""
-    desk = Desk(Ladder(cooldown_seconds=60))
-    first = directive(desk.alert("a"))
-    second = desk.word("refused", first.directive_id)
-    assert short(second) == ["cooldown s1", "cooldown!"]
-    assert directive(second).alert_id == "a"
-    third = desk.word("refused", directive(second).directive_id)
-    assert asked(third) == ["rotate_strategy s1"]
-    assert desk.state.climbs["s1"].cooldown_ms == 0
-    assert asked(desk.word("refused", directive(third).directive_id)) == ["escalate_human s1"]
-    assert desk.state.used == {"rotate_strategy": 2, "escalate_human": 1}
-
-
-def test_only_the_latest_directive_can_be_refused() -> None:
-    """The ladder has gone on from an earlier one."""
-    desk = Desk(NO_WAIT)
-    first = directive(desk.alert("a"))
-    desk.alert("b")
-    assert desk.word("refused", first.directive_id) == []
-
-
-def test_a_refusal_climbs_no_higher_than_the_alert_may() -> None:
-    """After a warning not above the person, in mode warn never to an end; after a termination without a cap."""
-    desk = Desk(Ladder(order=("escalate_human", "abandon", "terminate")))
-    assert desk.word("refused", directive(desk.alert("a")).directive_id) == []
-    grave = Desk(Ladder(order=("escalate_human", "abandon", "terminate"), on_terminate="escalate_human"))
-    step = directive(grave.alert("a", level="terminate"))
-    assert asked(grave.word("refused", step.directive_id)) == ["abandon s1", "list t1"]
-    warn = Desk(Ladder(order=("escalate_human", "abandon", "terminate"), warn_most="terminate"))
-    assert warn.word("refused", directive(warn.alert("a", mode="warn")).directive_id) == []
-
-
-def test_refused_guidance_of_a_notice_climbs_nothing() -> None:
-    """A notice is no reason for more; but guidance is not given again in this climb."""
-    desk = Desk()
-    step = directive(desk.alert("n", level="notice"))
-    assert desk.word("refused", step.directive_id) == []
-    assert asked(desk.alert("a")) == ["cooldown s1"]
-
-
-def test_any_session_can_refuse_what_the_task_was_asked() -> None:
-    """A directive about the task was given to one of its sessions, and another one may answer for it."""
-    desk = Desk()
-    step = directive(desk.alert("a", scope="task", session_id="s1"))
-    assert asked(desk.word("refused", step.directive_id, session_id="s2")) == ["cooldown s1"]
-
-
-def test_a_refusal_that_comes_late_changes_nothing() -> None:
-    """Once the session is to be stopped, or has recovered."""
-    desk = Desk()
-    step = directive(desk.alert("a"))
-    desk.alert("b", level="terminate")
-    assert desk.word("refused", step.directive_id) == []
-    other = Desk()
-    step = directive(other.alert("a"))
-    other.alert("r", level="recovered")
-    assert other.word("refused", step.directive_id) == []
-
-
-def test_a_refusal_of_what_came_before_a_termination_changes_nothing() -> None:
-    """Nor does one that names nothing: the termination can be asked again."""
-    desk = Desk()
-    step = directive(desk.alert("a"))
-    verdict = termination(desk.alert("b", level="terminate"))
-    desk.word("refused", verdict.termination_id)
-    assert desk.word("refused", step.directive_id) == []
-    assert desk.word("refused", "") == []
-    desk.policy = Ladder(budget=Budgets(terminate=2))
-    assert asked(desk.alert("c", level="terminate")) == ["stop s1 #1", "list t1"]
-
-
-def test_a_refusal_by_a_session_that_has_ended_changes_nothing() -> None:
-    """Nobody is left to be asked for more."""
-    desk = Desk()
-    step = directive(desk.alert("a"))
-    desk.word("ended")
-    assert desk.word("refused", step.directive_id) == []
-
-
-def test_a_refusal_by_a_session_that_is_to_be_stopped_changes_nothing() -> None:
-    """The task's termination is for it, too, whatever it was asked before."""
-    desk = Desk()
-    step = directive(desk.alert("w", session_id="s2"))
-    desk.alert("a", level="terminate", scope="task", session_id="s1")
-    assert desk.word("refused", step.directive_id, session_id="s2") == []
 
 
 # False alarms

@@ -52,6 +52,35 @@ def test_what_needs_a_person_counts_as_flapped_once(rung: Rung) -> None:
     assert total(desk, "flapped") == 1
 
 
+@pytest.mark.parametrize("rung", ["escalate_human", "abandon", "terminate"])
+def test_a_false_alarm_takes_back_that_a_task_flapped(rung: Rung) -> None:
+    """Of the configuration that was counted for one of the climb's alerts; should it flap again, it counts again."""
+    desk = Desk(Ladder(order=(rung,), warn_most=rung))
+    desk.alert("a", **WHO)
+    desk.word("false_alarm", "a")
+    assert desk.tallies[-1] == Tally("coder", "m", "c", "bugfix", flapped=-1)
+    desk.word("false_alarm", "a")
+    assert total(desk, "flapped") == 0
+    desk.state.used = {}
+    desk.alert("b", **WHO)
+    assert total(desk, "flapped") == 1
+
+
+def test_a_false_alarm_leaves_what_flapped_for_another_alert() -> None:
+    """One session's alert was wrong, another's was not, and neither was what a person has settled since."""
+    desk = Desk(Ladder(order=("terminate",), warn_most="terminate"))
+    desk.alert("a", **WHO)
+    desk.alert("b", session_id="s2", agent=Agent(name="other"))
+    desk.word("false_alarm", "b", session_id="s2")
+    assert [(tried.name, tried.flapped) for tried in desk.state.configs if tried.name] == [
+        ("coder", True),
+        ("other", False),
+    ]
+    desk.word("resume")
+    desk.word("false_alarm", "a")
+    assert total(desk, "flapped") == 1
+
+
 def test_milder_steps_do_not_count_as_flapped() -> None:
     """The task is counted as one that was alerted about."""
     desk = Desk()

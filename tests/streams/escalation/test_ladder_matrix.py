@@ -132,11 +132,13 @@ class Both:
                 climb.stopped_ms,
                 climb.joint,
                 climb.unstopped.termination_id if climb.unstopped else "",
+                climb.refused,
             )
             for key, climb in state.climbs.items()
         }
         assert climbed == model.climbed()
         assert +Counter(state.used) == Counter(rung for _, rung in model.taken if rung in BY_TASK)
+        assert state.refused == [rung for _, rung in model.refused if rung in BY_TASK]
         assert (state.active, state.seen, state.rotated) == (model.heard, model.seen, model.rotated)
         assert (state.flapping_ms, state.last_ms) == (model.flapping[0], model.last)
         assert +self.tallies == +model.tallies

@@ -104,6 +104,22 @@ def test_the_report_says_what_was_done_before() -> None:
     assert "- another configuration or approach: 2 times" in report.markdown.splitlines()
 
 
+def test_what_was_refused_is_not_told_as_done() -> None:
+    """Each rung as often as it was asked, and whether that was refused; guidance of a notice was no step."""
+    desk = Desk(NO_WAIT)
+    desk.word("refused", directive(desk.alert("n", level="notice")).directive_id)
+    step = desk.alert("a")
+    rotation = directive(desk.word("refused", directive(step).directive_id))
+    assert rotation.action == "rotate_strategy"
+    last = desk.word("refused", directive(desk.alert("b")).directive_id)
+    assert told(last).report.done == (
+        "guidance for the agent: refused",
+        "pause: once, refused",
+        "another configuration or approach: 2 times, at last refused",
+        "person called: once",
+    )
+
+
 def test_what_is_put_out_has_room_on_a_broker() -> None:
     """A task may name a thousand paths, and a termination be for many sessions: each record stays small."""
     desk = Desk()

@@ -11,6 +11,7 @@ import pytest
 from schemas.common import Agent, Task
 from schemas.outputs import Evidence, LimitReached, Position
 from streams.escalation.report import PERSON, report
+from streams.escalation.words import told
 
 if TYPE_CHECKING:
     from tests.streams.escalation.conftest import MakeAlert
@@ -52,6 +53,30 @@ def test_the_page_says_what_happened(alert: MakeAlert) -> None:
 def test_estimates_are_marked(alert: MakeAlert) -> None:
     """What was not measured is not said as if it were."""
     assert "1,000 tokens, estimated" in report(alert(tokens_wasted=1_000, wasted_estimated=True)).markdown
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "not known"),
+        ({"wasted_estimated": True}, "not known"),
+        ({"cost_wasted": 0.0}, "0 tokens (0.00 USD), measured"),
+        ({"tokens_wasted": 1}, "1 tokens, measured"),
+    ],
+)
+def test_a_cost_of_which_nothing_is_known_is_not_said_to_be_nothing(
+    alert: MakeAlert, fields: dict[str, Any], said: str
+) -> None:
+    """Where no usage was sent, nothing was measured."""
+    assert f"| spent on it | {said} |" in report(alert(**fields)).markdown.splitlines()
+
+
+@pytest.mark.parametrize(("count", "said"), [(1.0, "3 times"), (3.0, "3 times"), (3.5, "3.5 times"), (7.0, "7 times")])
+def test_what_was_tried_is_not_said_to_be_less_than_what_is_listed(alert: MakeAlert, count: float, said: str) -> None:
+    """A detector may count cycles of several calls; neither people nor agents read fewer tries than they see."""
+    found = alert(count=count, evidence=Evidence(calls=("edit(a)", "test()", "undo(a)")))
+    assert f"## Tried, {said}" in report(found).markdown.splitlines()
+    assert f"it was tried {said} without success" in told("abandon", found)
 
 
 @pytest.mark.parametrize(("score", "said"), [(0.93, "0.93 likely"), (0.0, "0 likely"), (None, "")])
