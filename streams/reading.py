@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
 from aiokafka.partitioner import murmur2
 
-from streams.kafka import KafkaSettings, consumer, running
+from streams.kafka import KafkaSettings, consumer, running, unavailable
 from streams.topics import TopicsError, missing_topics, partition_counts
 
 if TYPE_CHECKING:
@@ -182,15 +182,20 @@ async def reading(
         kafka: where and how to connect.
         needed: topics, by their name on the brokers, without which nothing can be said.
         optional: likewise, those of which each may be missing.
-        seconds: how long reading one topic to its end may take.
+        seconds: how long reading one topic to its end may take, and how long connecting may.
 
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
         TopicsError: a topic that is needed is missing, or hidden from us.
     """
-    counts = await partition_counts(kafka, {*needed, *optional})
-    problems = missing_topics(kafka, set(needed) - counts.keys(), None, None)
-    if problems:
-        raise TopicsError(problems)
-    async with running(consumer(kafka), kafka) as client:
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(seconds):
+                counts = await partition_counts(kafka, {*needed, *optional})
+                problems = missing_topics(kafka, set(needed) - counts.keys(), None, None)
+                if problems:
+                    raise TopicsError(problems)
+                client = await stack.enter_async_context(running(consumer(kafka), kafka))
+        except TimeoutError as problem:
+            raise unavailable(kafka, TimeoutError(f"no answer within {seconds:g} s")) from problem
         yield Reader(kafka, client, counts, seconds)

@@ -49,7 +49,7 @@ MOST_COMPARED = 5_000
 MOST_CELL = 60
 """Characters of an id or name in a table; whole ids are in the JSON."""
 
-_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """What JSON lets stand as it is, and a terminal may obey, or a reader take for the end of a line: control characters
 above ASCII's first ones, directions, zero-width characters, exotic line ends."""
 

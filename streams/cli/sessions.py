@@ -23,6 +23,7 @@ from streams.cli.looking import (
     story,
     table,
 )
+from streams.escalation.words import times
 from streams.inspection.facts import Looker
 from streams.inspection.rows import session_rows
 from streams.inspection.story import age, entries, latest_report, moment
@@ -34,10 +35,14 @@ if TYPE_CHECKING:
 
 STATES = {
     "waiting": "to be stopped, nobody has answered yet",
+    "refused": "not stopped: refused",
     "unanswered": "to be stopped, nobody answered",
     "stopped": "stopped",
     "muted": "muted",
+    "for_person": "waiting for a person",
     "cooling_down": "cooling down",
+    "resumed": "resumed",
+    "false_alarm": "its alert was wrong",
     "observed": "only observed",
     "noticed": "noticed",
     "warned": "warned",
@@ -91,6 +96,7 @@ def list_sessions(*, kafka: KafkaSettings, timeout: float, group: str, since: ti
             looker = Looker(kafka, reader, group)
             facts = await looker.standing()
             facts.alerts = await looker.alerts(since=now - since)
+            facts.words = await looker.words(now - since)
         return session_rows(facts, now, now - since)
 
     rows = run(kafka, look)
@@ -120,7 +126,7 @@ def list_sessions(*, kafka: KafkaSettings, timeout: float, group: str, since: ti
 def standing(row: SessionRow) -> str:
     """Word how a session stands."""
     if row.state == "waiting" and row.until is not None:
-        return f"{STATES['waiting']}: asked {row.attempt} times, next at {moment(row.until)}"
+        return f"{STATES['waiting']}: asked {times(row.attempt or 1)}, next at {moment(row.until)}"
     return f"{STATES[row.state]}{f' until {moment(row.until)}' if row.until else ''}"
 
 

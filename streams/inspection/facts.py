@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from detectors.state import UnsupportedState
 from schemas import topics
 from schemas.decode import InvalidEvent, decode
-from schemas.events import Override
+from schemas.events import Control, Override
 from streams.escalation.state import LadderState, decode_ladder
 from streams.topics import ladders_name
 
@@ -57,12 +57,14 @@ class Facts:
         flapping: entries among the known-flapping tasks, by task, expired ones included.
         overrides: exceptions in force or expired, by scope.
         alerts: the alerts that were looked for, with their times, in the order of each partition.
+        words: what orchestrators and persons said, by session, likewise.
     """
 
     ladders: dict[str, LadderState] = field(default_factory=dict)
     flapping: dict[str, KnownFlapping] = field(default_factory=dict)
     overrides: dict[str, Override] = field(default_factory=dict)
     alerts: list[tuple[datetime, Alert]] = field(default_factory=list)
+    words: dict[str, list[tuple[datetime, Control]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +142,16 @@ class Looker:
         found = await self._told(topics.ALERTS, key=key, since=since)
         return [(each.at, cast("Alert", each.record)) for each in found]
 
+    async def words(self, since: datetime) -> dict[str, list[tuple[datetime, Control]]]:
+        """Give what orchestrators and persons said then or later, by session."""
+        return _words(await self._told(topics.CONTROL, since=since))
+
     async def session(self, session_id: str) -> Subject:
         """Give everything about a session: what has its key, then what its tasks have."""
         key = session_id.encode()
         facts = await self.standing()
         told = [each for topic in BY_SESSION for each in await self._told(topic, key=key)]
+        facts.words = _words(told)
         tasks = {task_id for each in told if (task_id := getattr(each.record, "task_id", None))}
         tasks |= {task_id for task_id, state in facts.ladders.items() if session_id in sessions_of(state)}
         others = {name for state in facts.ladders.values() for name in sessions_of(state)}
@@ -203,6 +210,15 @@ class Looker:
 
     async def _of_tasks(self, tasks: Iterable[str]) -> list[Told]:
         return [each for task_id in tasks for each in await self._told(topics.NOTIFICATIONS, key=task_id.encode())]
+
+
+def _words(told: Iterable[Told]) -> dict[str, list[tuple[datetime, Control]]]:
+    """Give the decisions and answers among records, by session."""
+    words: dict[str, list[tuple[datetime, Control]]] = {}
+    for each in told:
+        if isinstance(each.record, Control):
+            words.setdefault(each.record.session_id, []).append((each.at, each.record))
+    return words
 
 
 def _subject(

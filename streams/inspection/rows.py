@@ -13,18 +13,44 @@ from typing import TYPE_CHECKING, Literal
 from streams.inspection.facts import sessions_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from schemas.common import Agent
-    from schemas.events import Override
+    from schemas.events import Control, Override
     from schemas.outputs import Alert
     from streams.escalation.state import Climb, LadderState
     from streams.inspection.facts import Facts
 
 SessionState = Literal[
-    "waiting", "unanswered", "stopped", "muted", "cooling_down", "observed", "noticed", "warned", "recovered", "quiet"
+    "waiting",
+    "refused",
+    "unanswered",
+    "stopped",
+    "muted",
+    "for_person",
+    "cooling_down",
+    "resumed",
+    "false_alarm",
+    "observed",
+    "noticed",
+    "warned",
+    "recovered",
+    "quiet",
 ]
-"""waiting: asked to be stopped, no answer yet. unanswered: the same, and nobody is asked any more. stopped: it was, or
-ended. muted: an exception silences it. cooling_down: told to pause. observed: the mode lets nothing be done. noticed,
-warned, recovered: by its latest alert. quiet: its task was spoken of, not itself."""
+"""waiting: asked to be stopped, no answer yet. refused: it is not stopped, as the orchestrator says. unanswered: nobody
+answered, and nobody is asked any more. stopped: it was, or ended. muted: an exception silences it. for_person: a person
+was called. cooling_down: told to pause. resumed, false_alarm: a person said so since its latest alert. observed: the
+mode lets nothing be done. noticed, warned, recovered: by its latest alert. quiet: its task was spoken of, not
+itself."""
+
+_SAID: Mapping[str, SessionState] = {
+    "resume": "resumed",
+    "reset": "resumed",
+    "clear": "resumed",
+    "false_alarm": "false_alarm",
+    "ended": "stopped",
+}
+"""How a session stands after a word about it."""
 
 TaskState = Literal["known_flapping", "climbing", "quiet"]
 """known_flapping: not to be tried again without a person. climbing: something was done about it, and it is not over."""
@@ -109,7 +135,9 @@ def session_rows(facts: Facts, now: datetime, since: datetime | None = None) -> 
             task_of.setdefault(session_id, task_id)
     rows = []
     for session_id, task_id in task_of.items():
-        session = _Session(session_id, task_id, facts.ladders.get(task_id), alerts[session_id])
+        session = _Session(
+            session_id, task_id, facts.ladders.get(task_id), alerts[session_id], facts.words.get(session_id, [])
+        )
         row = session.row(facts, now)
         if since is None or session.heard >= since or row.until is not None:
             rows.append((session.heard, session_id, row))
@@ -124,6 +152,7 @@ class _Session:
     task_id: str
     ladder: LadderState | None
     alerts: list[tuple[datetime, Alert]]
+    words: list[tuple[datetime, Control]]
 
     @property
     def climb(self) -> Climb | None:
@@ -147,7 +176,7 @@ class _Session:
     def row(self, facts: Facts, now: datetime) -> SessionRow:
         climb, latest = self.climb, self.latest
         last_alert = self.alerts[-1][0] if self.alerts else instant(climb.last_ms) if climb and latest else None
-        state, until = _session_state(climb, latest, self._mute(facts, now), now)
+        state, until = self._state(self._mute(facts, now), now)
         return SessionRow(
             session_id=self.session_id,
             task_id=self.task_id,
@@ -163,6 +192,40 @@ class _Session:
             last_alert=last_alert,
         )
 
+    def _state(self, mute: Override | None, now: datetime) -> tuple[SessionState, datetime | None]:
+        """Give how it stands, the gravest first, and until when."""
+        climb = self.climb
+        if climb and climb.pending:
+            return "waiting", instant(climb.pending.due_ms)
+        if climb and climb.unstopped:
+            return "refused" if self._has_refused(climb.unstopped.termination_id) else "unanswered", None
+        if climb and climb.stopped_ms:
+            return "stopped", None
+        if mute is not None:
+            return "muted", mute.expires_at
+        climbs = self._climbs()
+        if any(each.rung == "escalate_human" and each.loops for each in climbs):
+            return "for_person", None
+        cooldown = max((instant(each.cooldown_ms) for each in climbs), default=now)
+        return ("cooling_down", cooldown) if cooldown > now else (self._said() or _by_alert(self.latest), None)
+
+    def _climbs(self) -> list[Climb]:
+        """Give its own climb, and its task's where that is about an alert of this session."""
+        climb = self.ladder.climbs.get("") if self.ladder else None
+        ours = climb is not None and climb.alert is not None and climb.alert.session_id == self.session_id
+        return [each for each in (self.climb, climb if ours else None) if each is not None]
+
+    def _has_refused(self, termination_id: str) -> bool:
+        """Tell whether the last answer to a termination was to refuse it; the ladder does not keep which it was."""
+        answers = [word.action for _, word in self.words if word.answers == termination_id]
+        return answers[-1:] == ["refused"]
+
+    def _said(self) -> SessionState | None:
+        """Give what the last word since its latest alert makes of it; None when there was none that counts."""
+        since = self.alerts[-1][0] if self.alerts else instant(0)
+        words = [_SAID[word.action] for at, word in self.words if at >= since and word.action in _SAID]
+        return words[-1] if words else None
+
     def _mute(self, facts: Facts, now: datetime) -> Override | None:
         """Give the narrowest exception that silences the session now."""
         latest, ladder = self.latest, self.ladder
@@ -174,33 +237,17 @@ class _Session:
         return next((each for each in held if each.mute and (each.expires_at is None or each.expires_at > now)), None)
 
 
-def _session_state(
-    climb: Climb | None, latest: Alert | None, mute: Override | None, now: datetime
-) -> tuple[SessionState, datetime | None]:
-    cooldown = instant(climb.cooldown_ms) if climb and climb.cooldown_ms else None
-    stands: SessionState = "quiet"
-    until = None
-    if climb and climb.pending:
-        stands, until = "waiting", instant(climb.pending.due_ms)
-    elif climb and climb.stopped_ms:
-        stands = "stopped"
-    elif mute is not None:
-        stands, until = "muted", mute.expires_at
-    elif climb and climb.rung == "terminate" and climb.loops:
-        stands = "unanswered"
-    elif cooldown is not None and cooldown > now:
-        stands, until = "cooling_down", cooldown
-    elif latest is None:
-        stands = "quiet"
-    elif latest.level == "recovered":
-        stands = "recovered"
-    elif latest.muted:
-        stands = "muted"
-    elif latest.mode == "observe":
-        stands = "observed"
-    else:
-        stands = "noticed" if latest.level == "notice" else "warned"
-    return stands, until
+def _by_alert(latest: Alert | None) -> SessionState:
+    """Give how a session stands for whom nothing is done, by its latest alert."""
+    if latest is None:
+        return "quiet"
+    if latest.level == "recovered":
+        return "recovered"
+    if latest.muted:
+        return "muted"
+    if latest.mode == "observe":
+        return "observed"
+    return "noticed" if latest.level == "notice" else "warned"
 
 
 def task_rows(facts: Facts, now: datetime) -> list[TaskRow]:

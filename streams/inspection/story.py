@@ -108,7 +108,7 @@ def report_lines(report: Report) -> list[str]:
         elif mark:
             fence = mark[1]
         elif _HEADING.match(line):
-            lines.append(_unmarked(_HEADING.sub("", line)).upper())
+            lines.append(_unmarked(_HEADING.sub("", line)))
         elif line.startswith("|"):
             cells = [_unmarked(cell.strip()) for cell in _CELL.split(line.strip("|"))]
             lines += [] if _RULE.match(line) or not any(cells) else [f"  {cells[0]:<20}{'  '.join(cells[1:])}".rstrip()]

@@ -57,12 +57,12 @@ def test_alerts_are_chosen(fields: dict[str, Any], wanted: str) -> None:
 
 async def test_nothing_on_a_topic_steers_the_terminal(kafka: KafkaSettings) -> None:
     """Printed or as JSON, control and invisible characters of a record do not get out, and a line is one line."""
-    nasty = "\x1b[31m \x9b31m \x07 \x7f \u202e \u200b \u2028 \x85 \r\n x"
+    nasty = "\x1b[31m \x9b31m \x07 \x7f \u202e \u061c \u2066 \u200b \u2028 \x85 \r\n x"
     names = {"session_id": nasty, "task_id": nasty, "detector": nasty, "loop_id": nasty}
     await put(kafka, alert(nasty, **names, reasoning=nasty, guidance=nasty))
     (printed, as_json) = [(await ask(kafka, *PAST, *more, ladders=False)).stdout for more in ((), ("--json",))]
     for text in (printed, as_json):
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202e\u2028]", text)
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u202e\u2028\u2066]", text)
         assert len(text.splitlines()) == 1
     assert json.loads(as_json)["session_id"] == nasty
 

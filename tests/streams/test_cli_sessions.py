@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from schemas import topics
-from schemas.events import Override
+from schemas.events import Control, Override
 from streams.cli import traction
+from streams.kafka import KafkaSettings
 from tests.streams.asking_kit import ask, group, ladder, lines, make_ladders, pending, put_ladder, told
 from tests.streams.outputs_kit import (
     alert,
@@ -25,9 +27,6 @@ from tests.streams.outputs_kit import (
     soon,
     termination,
 )
-
-if TYPE_CHECKING:
-    from streams.kafka import KafkaSettings
 
 
 async def overrides(kafka: KafkaSettings) -> list[Override | None]:
@@ -56,6 +55,35 @@ async def test_sessions_are_listed_as_they_stand(kafka: KafkaSettings) -> None:
     assert "nobody has answered yet: asked 2 times" in ran.stdout
     waited_for = await lines(kafka, "sessions", "list", "--since", "0.001s")
     assert {row["session_id"] for row in waited_for} == {"s1", "s2"}
+
+
+async def test_a_refusal_is_told_as_one(kafka: KafkaSettings) -> None:
+    """In the list and where the session is shown; asked once is worded so, and nobody waits any more."""
+    await put(kafka, alert("a1"))
+    await make_ladders(kafka)
+    await put_ladder(kafka, ladder(pending=msgspec.structs.replace(pending(), attempt=1)))
+    assert "asked once, next at" in (await ask(kafka, "sessions", "list")).stdout
+    await put_ladder(kafka, ladder(unstopped=pending()))
+    assert [row["state"] for row in await lines(kafka, "sessions", "list")] == ["unanswered"]
+    await put(kafka, Control(event_id="c1", session_id="s1", occurred_at=now(), action="refused", answers="x1"))
+    assert [row["state"] for row in await lines(kafka, "sessions", "list")] == ["refused"]
+    assert "\nnot stopped: refused" in (await ask(kafka, "sessions", "show", "s1")).stdout
+
+
+async def test_the_timeout_holds_for_connecting() -> None:
+    """What listens and never answers is given up when the time is over, and named."""
+    hold = asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await hold.wait()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        kafka = KafkaSettings(bootstrap=f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        said = await told(kafka, "tasks", "show", "t1", "--timeout", "0.5")
+        hold.set()
+    assert kafka.bootstrap in said
+    assert "no answer within 0.5 s" in said
 
 
 async def test_a_ladder_of_another_release_is_left_out(kafka: KafkaSettings) -> None:

@@ -10,13 +10,13 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from schemas import topics
 from schemas.encode import encode, record_key
-from streams.kafka import KafkaSettings, producer, running
-from streams.reading import TooSlow, partition_of, reading
+from streams.kafka import KafkaSettings, consumer, producer, running
+from streams.reading import Reader, TooSlow, partition_of, reading
 from streams.topics import TopicsError
 from tests.streams.outputs_kit import PARTITIONS, alert, make, put, put_raw, soon
 
 if TYPE_CHECKING:
-    from streams.reading import Positions, Reader
+    from streams.reading import Positions
 
 TASKS = tuple(f"t{n}" for n in range(6))
 
@@ -86,7 +86,8 @@ async def test_what_takes_too_long_is_given_up(kafka: KafkaSettings) -> None:
     """The topic is named and what to do; with a little time it works."""
     name = kafka.topic(topics.ALERTS)
     await put(kafka, alert())
-    async with reading(kafka, [name], seconds=1e-6) as reader:
+    async with running(consumer(kafka), kafka) as client:
+        reader = Reader(kafka, client, {name: 1}, 1e-6)
         with pytest.raises(TooSlow, match=rf"{name} could not be read to its end within 1e-06 s.*give more time"):
             await read(reader, name)
     async with reading(kafka, [name], seconds=20) as reader:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.common import Agent, Task
-from schemas.events import Override
+from schemas.events import Control, Override
 from streams.escalation.state import Climb, LadderState, Pending
 from streams.inspection.facts import Facts
 from streams.inspection.rows import session_rows, task_row, task_rows, who
@@ -47,7 +47,10 @@ def mute(scope: str = "session:s1", **fields: Any) -> dict[str, Override]:
         ({"cooldown_ms": ms(LATER)}, {}, mute(), "muted"),
         ({"cooldown_ms": ms(LATER)}, {}, mute(expires_at=LATER), "muted"),
         ({"cooldown_ms": ms(LATER)}, {}, mute(expires_at=NOW), "cooling_down"),
-        ({"rung": "terminate", "loops": ["l1"]}, {}, {}, "unanswered"),
+        ({"unstopped": pending(LATER), "rung": "terminate", "loops": ["l1"]}, {}, {}, "unanswered"),
+        ({"unstopped": pending(LATER)}, {"scope": "task"}, mute(), "unanswered"),
+        ({"rung": "escalate_human", "loops": ["l1"], "cooldown_ms": ms(LATER)}, {}, {}, "for_person"),
+        ({"rung": "escalate_human"}, {}, {}, "warned"),
         ({"rung": "terminate"}, {}, {}, "warned"),
         ({"cooldown_ms": ms(LATER)}, {}, {}, "cooling_down"),
         ({"cooldown_ms": ms(NOW)}, {}, {}, "warned"),
@@ -68,6 +71,38 @@ def test_the_state_of_a_session(climb: Any, fields: Any, overrides: Any, wanted:
         or bool(overrides and row.state == "muted" and overrides["session:s1"].expires_at)
     )
     assert row.attempt == (2 if wanted == "waiting" else None)
+
+
+@pytest.mark.parametrize(
+    ("action", "answers", "climb", "wanted"),
+    [
+        ("refused", "x1", {"unstopped": pending(LATER)}, "refused"),
+        ("refused", "x2", {"unstopped": pending(LATER)}, "unanswered"),
+        ("refused", "x1", {"pending": pending(LATER)}, "waiting"),
+        ("resume", None, {}, "resumed"),
+        ("false_alarm", "alert-1", {}, "false_alarm"),
+        ("ended", None, {}, "stopped"),
+        ("mode", None, {}, "warned"),
+    ],
+)
+def test_words_tell_what_the_ladder_does_not(action: Any, answers: str | None, climb: Any, wanted: str) -> None:
+    """A refusal of this very termination, and what was said since the latest alert; an alert since then counts more."""
+    word = Control(event_id="c1", session_id="s1", occurred_at=NOW, action=action, answers=answers)
+    facts = Facts({"t1": ladder(**climb)}, alerts=[(NOW, alert())], words={"s1": [(LATER, word)]})
+    assert session_rows(facts, LATER)[0].state == wanted
+    facts.alerts.append((LATER + timedelta(seconds=1), alert()))
+    assert session_rows(facts, LATER)[0].state == (wanted if climb else "warned")
+
+
+@pytest.mark.parametrize(
+    ("climb", "wanted"),
+    [({"rung": "escalate_human", "loops": ["l1"]}, "for_person"), ({"cooldown_ms": ms(LATER)}, "cooling_down")],
+)
+def test_what_is_asked_for_a_loop_of_the_task(climb: Any, wanted: str) -> None:
+    """It concerns the session whose alert it answers, and no other of the task."""
+    state = LadderState(task_id="t1", climbs={"": Climb(alert=alert(scope="task"), **climb)})
+    facts = Facts({"t1": state}, alerts=[(NOW, alert(scope="task")), (NOW, alert(session_id="s2"))])
+    assert {row.session_id: row.state for row in session_rows(facts, NOW)} == {"s1": wanted, "s2": "warned"}
 
 
 @pytest.mark.parametrize("scope", ["task:t1", "repo:acme/shop", "role:code", "session:other"])
