@@ -96,7 +96,7 @@ async def serve(
         tell(f"escalation ready: partitions {which} of {kafka.topic(topics.ALERTS)}; pages at {pages.url}")
 
     escalation = Escalation(kafka, settings, policy, metrics=EscalationMetrics(registry), health=health, on_ready=ready)
-    sinks = Sinks(kafka, settings.group, SinkMetrics(registry))
+    sinks = Sinks(kafka, settings.group, SinkMetrics(registry), session_timeout_ms=settings.session_timeout_ms)
     _tell_whom(sinks, policy)
     await check_topics(kafka, app_id=settings.app_id, group=settings.group, topics=TOPICS)
     await pages.start()

@@ -204,7 +204,8 @@ class _Session:
         if mute is not None:
             return "muted", mute.expires_at
         climbs = self._climbs()
-        if any(each.rung == "escalate_human" and each.loops for each in climbs):
+        refused = self.ladder.refused if self.ladder else []
+        if "escalate_human" not in refused and any(each.rung == "escalate_human" and each.loops for each in climbs):
             return "for_person", None
         cooldown = max((instant(each.cooldown_ms) for each in climbs), default=now)
         return ("cooling_down", cooldown) if cooldown > now else (self._said() or _by_alert(self.latest), None)

@@ -162,3 +162,12 @@ def test_who_acts() -> None:
     assert who(None) == ""
     assert who(Agent(id="r7", role="code")) == "r7 code"
     assert who(Agent(id="r7", name="claude-code", model="opus")) == "claude-code opus"
+
+
+def test_nobody_waits_for_a_person_where_the_orchestrator_refused_to() -> None:
+    """The session goes on, as its orchestrator said."""
+    state = ladder(rung="escalate_human", loops=["l1"])
+    facts = Facts({"t1": state}, alerts=[(NOW, alert())])
+    assert session_rows(facts, NOW)[0].state == "for_person"
+    state.refused = ["escalate_human"]
+    assert session_rows(facts, NOW)[0].state == "warned"
