@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from streams.escalation.context import length_ms
 from streams.escalation.state import Climb
-from streams.policy.model import BY_TASK
+from streams.policy.model import BY_TASK, ENDING
 
 if TYPE_CHECKING:
     from schemas.outputs import Alert
     from streams.escalation.context import Turn
     from streams.escalation.state import LadderState
     from streams.policy.model import Ladder, Rung
-
-ENDING: Final[frozenset[Rung]] = frozenset({"abandon", "terminate"})
-"""Rungs that end the work, which only the mode `enforce` allows."""
 
 LOOKING: Final = frozenset({"analysis", "rereads", "fruitless_search", "revisits", "category", "same_answer"})
 """Detectors of what looks and never acts: only there does it help to force an implementation."""

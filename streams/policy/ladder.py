@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from streams.config import suggest
-from streams.policy.model import RUNGS, Budgets, Candidate, Ladder
+from streams.policy.model import ENDING, RUNGS, Budgets, Candidate, Ladder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-GRAVEST = ("abandon", "terminate")
-"""Rungs that end the work; a warning goes no further than to those before them, unless it is told to."""
 
 _BUDGET = "budget"
 _PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
@@ -143,7 +140,7 @@ def merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Merged:
     ladder = Ladder(**plain, budget=Budgets(**budget))
     for key, rungs in (
         ("on_terminate", ladder.order),
-        ("warn_most", list(itertools.takewhile(lambda rung: rung not in GRAVEST, ladder.order))),
+        ("warn_most", list(itertools.takewhile(lambda rung: rung not in ENDING, ladder.order))),
     ):
         if getattr(ladder, key) not in ladder.order and rungs:
             ladder = msgspec.structs.replace(ladder, **{key: rungs[-1]})

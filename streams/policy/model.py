@@ -27,6 +27,9 @@ RUNGS: tuple[Rung, ...] = get_args(Rung)
 BY_TASK: frozenset[Rung] = frozenset({"rotate_strategy", "escalate_human", "abandon"})
 """Rungs whose budget is the task's, over all its sessions: what changes the course of the whole task."""
 
+ENDING: frozenset[Rung] = frozenset({"abandon", "terminate"})
+"""Rungs that end the work: only the mode `enforce` allows them, and a warning stays below unless it is told to."""
+
 Budget = Annotated[int, Meta(ge=0, le=1_000)]
 
 
