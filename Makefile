@@ -66,7 +66,7 @@ typecheck: $(STAMP) ## Check types
 
 lock: $(STAMP) ## Remake requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
 	cp requirements.lock $(VENV)/requirements.new
-	$(BIN)/uv --no-config pip compile pyproject.toml --extra broker --extra train --group dev --universal \
+	$(BIN)/uv --no-config pip compile pyproject.toml --extra broker --extra rocksdb --extra train --group dev --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
 		--output-file $(VENV)/requirements.new
 	cmp -s $(VENV)/requirements.new requirements.lock || cp $(VENV)/requirements.new requirements.lock
