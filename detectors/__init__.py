@@ -8,10 +8,11 @@ for the task to `observe_task`. Nothing here may import from the streaming side.
 from detectors.layers import InvalidLimits, limits_from
 from detectors.limits import Limits
 from detectors.session import Step, observe, step
-from detectors.state import SessionState, UnsupportedState, decode_state, encode_state
+from detectors.state import SessionState, decode_state, encode_state
 from detectors.tasks.facts import TaskEvent
 from detectors.tasks.observe import observe_task
 from detectors.tasks.state import TaskState, decode_task, encode_task
+from detectors.versions import UnsupportedState
 
 __all__ = [
     "InvalidLimits",

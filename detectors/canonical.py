@@ -15,6 +15,7 @@ from schemas.values import MAX_DEPTH, settle
 
 _MAX_EXACT_FLOAT = 2**53
 _MAX_INT = 2**63 - 1
+_CONTAINERS = (dict, list, tuple)
 _SORTED = orjson.OPT_SORT_KEYS
 
 
@@ -57,7 +58,7 @@ def _canonical(value: Any, *, nulls: bool, depth: int = MAX_DEPTH) -> Any:
     """Return a JSON value with every spelling of one meaning folded into one; what lies too deep is left out."""
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, _CONTAINERS):
         return _folded(value, nulls=nulls, depth=depth - 1) if depth > 0 else "..."
     if isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT_FLOAT:
         return int(value)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from detectors.about import About
 from detectors.analysis import explores
 from detectors.canonical import digest
+from detectors.excerpt import named
 from detectors.facts import Call
 from detectors.findings import Finding, level_of
 from detectors.limits import Limits
@@ -60,7 +61,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
             limit=name if name.startswith("category.tools") else f"{name}_{level}",
             value=terminate if level == "terminate" else warn,
             mark=stretch.mark,
-            what=f"calls in a row that {_WORDS.get(category, f'are of {category}')}, counted as {stretch.count:g}",
+            what=f"calls in a row that {_WORDS.get(category) or f'are of {named(category)}'}, "
+            f"counted as {stretch.count:g}",
             calls=(call.text,),
             weak=not limits.category.alone,
         )

@@ -12,6 +12,7 @@ from typing import Literal
 
 from detectors.about import About
 from detectors.canonical import digest
+from detectors.excerpt import named
 from detectors.facts import Call
 from detectors.failure import Failure
 from detectors.findings import Finding, level_of
@@ -91,7 +92,7 @@ def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -
 
 
 def _whose(tool: str) -> str:
-    return "tools that do not exist" if tool == UNKNOWN_TOOL else f"{tool}, which is not allowed"
+    return "tools that do not exist" if tool == UNKNOWN_TOOL else f"{named(tool)}, which is not allowed"
 
 
 def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
@@ -169,7 +170,7 @@ def _area_finding(
         limit=f"error_streak.{level}",
         value=limits.error_streak.terminate if level == "terminate" else limits.error_streak.warn,
         mark=area.mark,
-        what=f"failures of {call.program} without a success between: {kinds}, counted as {area.count:g}",
+        what=f"failures of {named(call.program)} without a success between: {kinds}, counted as {area.count:g}",
         calls=(call.text,),
         failure=failure,
         weak=failure.from_text or 2 * area.again < area.count,

@@ -35,11 +35,15 @@ _SECRET = re.compile(
     re.DOTALL,
 )
 _REDACTED = "[redacted]"
-_ONE_WORD = re.compile(r"[^\s«»]+")
+_ONE_WORD = re.compile(r"[!-;=?-~]{1,64}")  # of what a name is made of, hardly a sentence in any script
+_MARKS = str.maketrans("«»<>\uff1c\uff1e", "\u2039\u203a" * 3)
 _NAMING = ("name", "key", "id", "field", "label", "selector", "element", "placeholder")
 _NAMED = frozenset({"value", "text", "content"})  # what stands beside the name of a field
 _MAX_JSON_CHARS = 10_000
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
+_UNSEEN = re.compile(  # control characters, line ends, directions, and what shows nothing: tags, joiners, fillers
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
 _MAX_ARGUMENTS = 8
 _MAX_NAME_CHARS = 64
 _AHEAD_CHARS = 200  # read beyond the cut, so that a credential that begins before it is recognised
@@ -59,16 +63,16 @@ def _without(match: re.Match[str]) -> str:
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Return one redacted line of at most ``limit`` characters and 1.5 times as many bytes, no control characters."""
+    """Return one redacted line of at most ``limit`` characters and 1.5 times as many bytes, of what can be seen."""
     if limit <= 0:
         return ""
-    line = cut(_CONTROL.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip(), limit + limit // 2)
+    line = cut(_UNSEEN.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip(), limit + limit // 2)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def quoted(text: str) -> str:
-    """Return a text between marks; marks in it become others, so that it cannot end before its end."""
-    return f"«{text.replace('«', '<').replace('»', '>')}»"
+    """Return a text between marks; marks in it, and those of tags, become others: it ends where it ends."""
+    return f"«{text.translate(_MARKS)}»"
 
 
 def named(name: str) -> str:

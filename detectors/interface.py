@@ -36,7 +36,7 @@ _TELLS = re.compile(  # a world that says what happened, not an interface that s
 )
 _WORD = re.compile(r"[^\n>/()]{0,60}\Z")  # a mere word; a screen has lines and signs
 _HANDLES = re.compile(
-    r"""(?x)\[ref=\w+\] | \buid=\d+_\d+ | (?m:^\s*\[\w{1,8}\](?=\ )) | ,\ focused\b | \bfocused:\ True\b
+    r"""(?x)\[ref=\w+\] | \buid=\d+_\d+ | (?m:^\s{0,100}+\[\w{1,8}\](?=\ )) | ,\ focused\b | \bfocused:\ True\b
       | \[(?:active|cursor=pointer)\] | console-[\dT:.-]+Z?\.log\S* | Ray\ ID:?\ ?\w{12,} | (?<=/key/)\w{16,}"""
 )
 _MOVES_ON = re.compile(
@@ -45,7 +45,7 @@ _MOVES_ON = re.compile(
 _FURTHER = re.compile(r"(?i)\b(?:next|more|older|forward)\b")
 _LINKED = re.compile(r"\[([^\]\n]{1,200})\]\((https?://[^\s)]{4,500})")
 _ADDRESS = re.compile(
-    r"""(?i)\b(?:url|address|page|location|href|at|on)\b["']?\s*[:=]?\s*["'<(]?((?:https?|file)://[^\s"'<>)]{4,500})"""
+    r"""(?i)\b(?:url|address|page|location|href|at|on)\b["']?\s*+(?:[:=]\s*+)?["'<(]?((?:https?|file)://[^\s"'<>)]{4,500})"""
 )
 _TITLE = re.compile(r"""(?i)\btitle["']?\s*[:=]\s*["']?([^\n"']{1,200})""")
 _PLACE = re.compile(

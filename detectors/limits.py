@@ -253,6 +253,13 @@ class SpinScoreLimits(_Section, frozen=True, kw_only=True):
     weak_needs: Share = 0.0
 
 
+class SessionLimits(_Section, frozen=True, kw_only=True):
+    """How long sessions are remembered: days without a record (as tasks), hours after the session's end."""
+
+    idle_days: Annotated[float, Meta(gt=0, le=3_650)] = 7.0
+    ended_hours: Annotated[float, Meta(gt=0, le=87_600)] = 24.0  # stragglers come in minutes, producers retry for hours
+
+
 class DecisionLimits(_Section, frozen=True, kw_only=True):
     """How findings become alerts."""
 
@@ -303,6 +310,7 @@ class Limits(_Section, frozen=True, kw_only=True):
     ping_pong: PingPongLimits = PingPongLimits()
     comment_velocity: CommentVelocityLimits = CommentVelocityLimits()
     tasks: TaskLimits = TaskLimits()
+    sessions: SessionLimits = SessionLimits()
     decision: DecisionLimits = DecisionLimits()
     tools: Tools = Tools()
     model: Model = DEFAULT_MODEL

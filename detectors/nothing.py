@@ -36,8 +36,8 @@ _HOLLOW = re.compile(
       | (?i:\b(?:count|total|hits|num\w*|n|size|length|results?|matches|found)["']?\s*[:=]\s*0\b)"""
 )
 _SYNTAX = re.compile(
-    r"""(?x)["']?(?:page\w*|limit|offset|per_page|total_pages|status|exit_?code|took|type)["']?\s*:\s*["']?\w*["']?
-      | [\w.-]+["']?\s*[:=]\s*                              # names of fields
+    r"""(?x)["']?(?:page\w*+|limit|offset|per_page|total_pages|status|exit_?code|took|type)["']?\s*:\s*["']?\w*["']?
+      | [\w.-]++["']?\s*+[:=]\s*                            # names of fields
       | \b(?:null|None|nil|true|false|True|False|0(?:\.0+)?|success|ok|OK)\b"""
 )
 _NO_RECORDS = re.compile(  # an empty list where the records would be, whatever else the envelope says

@@ -15,8 +15,11 @@ from schemas.values import MAX_DEPTH
 _MAX_CHARS = 65_536
 _NAME_CHARS = 300
 
-_TEXT = r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)"""  # kept whole, whatever is in it
-_BLOCK = r"/\*[\s\S]{0,4000}?\*/"
+_INNER = r"[\s\S]{0,4000}"
+# Kept whole, whatever is in it. What is escaped begins no text, and what begins a comment that never ends is kept with
+# what follows: else each mark of a text of such marks would be looked behind to the text's end.
+_TEXT = rf"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|\\.|/\*(?!{_INNER}?\*/){_INNER})"""
+_BLOCK = rf"/\*{_INNER}?\*/"
 _SLASHES = re.compile(rf"{_TEXT}|{_BLOCK}|//[^\n]*")
 _HASHES = re.compile(rf"(?m){_TEXT}|(?:^|(?<=\s))\#(?!!)[^\n]*")
 _DASHES = re.compile(rf"{_TEXT}|{_BLOCK}|--[^\n]*")
@@ -41,6 +44,7 @@ _LANGUAGES = {
 }
 _SUFFIX = re.compile(r"[^\s/\\]\.([A-Za-z]{1,6})\Z")
 _BLANK = re.compile(r"\s+")
+_CONTAINERS = (dict, list, tuple)
 
 
 def patch_digest(tool: str, arguments: Any, labels: Collection[str], target: str = "") -> int:
@@ -75,10 +79,10 @@ def _bare(value: Any, comment: re.Pattern[str], depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, str):
         code = comment.sub(lambda found: found.group(1) or "", value[:_MAX_CHARS])
         return _BLANK.sub("", code) + value[_MAX_CHARS:]
-    if isinstance(value, dict | list | tuple) and depth == 0:
+    if not isinstance(value, _CONTAINERS):
+        return value
+    if depth == 0:
         return "..."
-    if isinstance(value, list | tuple):
-        return [_bare(item, comment, depth - 1) for item in value]
     if isinstance(value, dict):
         return {key: bare for key, item in value.items() if (bare := _bare(item, comment, depth - 1)) not in ([], {})}
-    return value
+    return [_bare(item, comment, depth - 1) for item in value]

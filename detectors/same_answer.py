@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from detectors.about import About
 from detectors.canonical import digest
+from detectors.excerpt import named
 from detectors.facts import Call
 from detectors.findings import Finding, level_of
 from detectors.interface import fills_in
@@ -48,7 +49,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         value=group.terminate if level == "terminate" else group.warn,
         mark=same[0].mark,
         weak=True,
-        what=f"{call.tool} gave one answer to {len(same)} of the last {call.seq - same[0].seq + 1} calls",
+        what=f"{named(call.tool)} gave one answer to {len(same)} of the last {call.seq - same[0].seq + 1} calls",
         calls=tuple(dict.fromkeys(seen.text for seen in same)),
     )
 

@@ -34,6 +34,7 @@ from detectors.canonical import digest
 from detectors.decision import decide
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
+from detectors.fitting import fit
 from detectors.limits import MAX_WINDOW_CALLS, Limits
 from detectors.loops import dismiss, milliseconds, quiet_until
 from detectors.state import (
@@ -82,6 +83,8 @@ _UNIQUE_ID = re.compile(r"(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{16,}")  # as model pro
 _SAME_CALL_MS = 10_000
 _MAX_RECORDS_PER_CALL = 3  # hook, log and span
 
+_MOST_LATE_RUNS = 2  # late events in a row, and once more: two clocks may take turns
+
 _MAX_TOKENS = 2**62  # sums stop here: beyond it the compact form of the state has no integer
 _MAX_COST = 1e15
 
@@ -117,8 +120,18 @@ def step(state: SessionState, event: SessionInput, limits: Limits) -> Step:
     state.session_id = event.session_id
     state.began_ms = state.began_ms or at_ms
     _note_who(state, event)
+    loops, change = len(state.loops), state.tries.change
+    told = _apply(state, event, at_ms, limits)
+    if told.alerts or len(state.loops) > loops or state.tries.change is not change:
+        state.room = 0
+    fit(state)
+    return told
+
+
+def _apply(state: SessionState, event: SessionInput, at_ms: int, limits: Limits) -> Step:
     if isinstance(event, ToolCall):
         return _tool_call(state, event, at_ms, limits)
+    state.room = 0  # these are few, and may have calls counted anew
     if isinstance(event, SessionEvent):
         _session_event(state, event, at_ms, limits)
     elif isinstance(event, Control):
@@ -249,14 +262,15 @@ def _reach_clears(state: SessionState, at_ms: int) -> None:
 def _is_late(state: SessionState, event: SessionInput, at_ms: int, limits: Limits) -> bool:
     """Tell whether an event is from another time than what was applied, and move the session's time on if not.
 
-    Each kind comes on a topic of its own, of which one may be read hours before another: each has its own time. One
-    event dated far ahead must not blind the watch for good: after some late ones in a row their time is believed.
+    Each kind comes on a topic of its own, of which one may be read hours before another: each has its own time. Events
+    dated far ahead must not blind the watch for good: after some late ones in a row their time is believed, and where
+    more of a session was late than counted, at once.
     """
-    kind = _KIND_NAMES[type(event)]
+    kind, in_row = _KIND_NAMES[type(event)], limits.decision.late_in_row
     newest_ms, late = state.clocks.get(kind, (at_ms, 0))
     if at_ms >= newest_ms - limits.decision.late_after_s * 1_000:
         newest_ms = max(newest_ms, at_ms)
-    elif late < limits.decision.late_in_row:
+    elif late < in_row and state.late < max(state.calls, _MOST_LATE_RUNS * in_row):
         state.clocks[kind] = newest_ms, late + 1
         return True
     else:
@@ -315,9 +329,11 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
 def _note_who(state: SessionState, event: SessionInput) -> None:
     """Keep who acts and for which task. What a decision says of a task says where it goes, not what is worked on."""
     if event.agent is not None and event.agent != state.agent:
-        state.agent = fitting_agent(event.agent)
+        state.agent, state.room = fitting_agent(event.agent), 0
     if event.task is not None and event.task != state.task and not isinstance(event, Control):
-        state.task = fitting_task(event.task, state.task)
+        task = fitting_task(event.task, state.task)
+        if task != state.task:
+            state.task, state.room = task, 0
 
 
 def _spend(state: SessionState, usage: Usage | None) -> None:

@@ -5,20 +5,25 @@ place and never keep an event.
 """
 
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from detectors.facts import Call, Mark
 from detectors.tasks.facts import Change, Spent
+from detectors.versions import Versions
 from detectors.watch import DISMISSED, TERMINATED, Loop, Told
 from schemas.common import Agent, Task
 
-STATE_VERSION: Final = 5
-"""Version of the encoded form; a state of another version is refused, never guessed at.
+STATE_VERSION: Final = 6
+"""Version of the encoded form. A change of it needs a step in `VERSIONS`.
 
-Raised as well when masks or canonical forms change, since digests made before and after do not compare.
+Raised as well when masks or canonical forms change, since digests made before and after do not compare: the step then
+empties what `SessionState.forget_runs` does.
 """
+
+MAX_STATE_BYTES: Final = 16_000
+"""Of the encoded form, whatever comes: `fitting` sees to it."""
 
 MAX_PERIOD_CALLS = 8  # of a block of calls that repeats
 MAX_SEEN = 64  # event ids remembered to recognise what comes twice; likewise call ids:
@@ -40,10 +45,6 @@ class Clear(IntEnum):
     READS = 0
     COUNTS = 1
     LOOPS = 2
-
-
-class UnsupportedState(ValueError):
-    """The encoded state is of a version that this release does not read, or is damaged."""
 
 
 class SeenCall(msgspec.Struct, array_like=True):
@@ -225,10 +226,10 @@ class Tries(msgspec.Struct, array_like=True):
 class SessionState(msgspec.Struct, array_like=True):
     """All that detection remembers of one session. New parts are added at the end, with a new version.
 
-    ``clocks`` has for each kind of event the time of the newest one, and how many late ones came in a row.
+    ``clocks`` has for each kind of event the time of the newest one, and how many late ones came in a row. The encoded
+    form may grow by ``room`` bytes before it has to be measured again.
     """
 
-    version: int = STATE_VERSION
     session_id: str = ""
     calls: int = 0
     duplicates: int = 0
@@ -277,6 +278,7 @@ class SessionState(msgspec.Struct, array_like=True):
     began_ms: int = 0
     tries: Tries = msgspec.field(default_factory=Tries)
     told: list[Told] = msgspec.field(default_factory=list)
+    room: int = 0
 
     def settle(self, at_ms: int, depth: Clear) -> None:
         """Drop what was counted so far, as deep as is said, and loops that were last alerted before this time.
@@ -354,38 +356,23 @@ def holds_print(ring: bytes, wanted: bytes) -> bool:
     return at >= 0
 
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(SessionState)
+def _framed(fields: list[Any]) -> list[Any]:
+    """From version 5 to 6: the fields stand in a list of their own behind the version, and one more at their end."""
+    return [fields]
+
+
+VERSIONS: Final = Versions("a session's state", SessionState, STATE_VERSION, {5: _framed})
+"""What is read of earlier releases, and how it becomes what is written now."""
 
 
 def encode_state(state: SessionState) -> bytes:
     """Return the state in its compact form (MessagePack, fields by position)."""
-    return _ENCODER.encode(state)
+    return VERSIONS.encode(state)
 
 
 def decode_state(data: bytes) -> SessionState:
-    """Return the state of its compact form.
+    """Return the state of its compact form, of this version or an earlier one that is still read.
 
-    Raises UnsupportedState when it is damaged or of another version; the message says which.
+    Raises UnsupportedState when it is damaged or of another version; the message says which, and what to do.
     """
-    try:
-        fields = _HEAD.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise UnsupportedState(f"session state is damaged: {error}") from None
-    if fields.version != STATE_VERSION:
-        raise UnsupportedState(
-            f"session state has version {fields.version}; this release reads version {STATE_VERSION}"
-        )
-    try:
-        return _DECODER.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise UnsupportedState(f"session state is damaged: {error}") from None
-
-
-class _Head(msgspec.Struct, array_like=True):
-    """The first field alone, to know the version before the rest is read."""
-
-    version: int
-
-
-_HEAD = msgspec.msgpack.Decoder(_Head)
+    return VERSIONS.decode(data)

@@ -28,7 +28,7 @@ _MAX_ID = 10**30  # a longer number is no name, and slow to write out
 _ID = re.compile(r"(?:id|ids|number|name|key|slug|code)\Z")
 _RANGE = re.compile(r"\s*(\d{1,9})\s*[:,-]\s*(-?\d{1,9})\s*\Z")
 _CALL = re.compile(r"\s*[\w.]+\((.*)\)\s*;?\s*\Z", re.DOTALL)
-_ARGUMENT = re.compile(r"""(?:(\w+)\s*=\s*)?(?:'([^'\n]*)'|"([^"\n]*)"|(-?\d+)\b)""")
+_ARGUMENT = re.compile(r"""(?:(\w++)\s*+=\s*+)?(?:'([^'\n]*)'|"([^"\n]*)"|(-?\d+)\b)""")
 _PATH = re.compile(r"[\w.~$@%+:?&=/\\-]+\Z")
 _SPANNED = frozenset({"edit", "read"})
 _AIMED = frozenset({"edit", "interact", "read"})

@@ -29,7 +29,7 @@ _MOST_CHECKS = 1_000  # names that are looked at, of which `words.MAX_PRINTS` ar
 _MOST_STEMS = 256  # names of files that are looked for in each check
 
 _SPECIFIC = re.compile(  # names a class of error or its code, rather than only that something failed
-    r"\b(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault)\b|\b(?!HTTP)[A-Z]{1,4}\d{3,5}\b|\berror\[\w+\]"
+    r"\b[A-Z]\w*(?:Error|Exception|Fault)\b|\b(?!HTTP)[A-Z]{1,4}\d{3,5}\b|\berror\[\w+\]"
     r"|(?i:no module named|cannot find (?:module|package)|undefined (?:reference|symbol|name)|syntax error"
     r"|no such file or directory|segmentation fault|command not found|permission denied)"
 )

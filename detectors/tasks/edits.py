@@ -11,6 +11,8 @@ from hashlib import blake2b
 from struct import pack
 from typing import Final, NamedTuple
 
+import msgspec
+
 from detectors.canonical import digest
 from detectors.tasks.facts import PRINT_BYTES, Change, FileChange, Region
 from detectors.tasks.lines import marks_of, minus, near, numbers, packed, without_common
@@ -76,6 +78,16 @@ def join(changes: Sequence[Change]) -> Change:
     return gathered.change()
 
 
+def thinned(change: Change, lines: int, regions: int) -> Change:
+    """Return a change of which so many lines and regions are kept at most, in the way in which large ones are.
+
+    It is the same change, by its digest. There must be room for a region of each file.
+    """
+    gathered = _Gathered(change.thin, lines)
+    gathered.follow(change)
+    return msgspec.structs.replace(gathered.change(regions), digest=change.digest)
+
+
 @dataclass(slots=True)
 class _Lines:
     """A region in the making."""
@@ -133,9 +145,10 @@ class _File:
 class _Gathered:
     """A change in the making."""
 
-    __slots__ = ("_count", "_file", "_files", "_hashed", "_named", "_thin", "_told", "_touched")
+    __slots__ = ("_count", "_file", "_files", "_hashed", "_lines", "_named", "_thin", "_told", "_touched")
 
-    def __init__(self, thin: int = 1) -> None:
+    def __init__(self, thin: int = 1, lines: int = MAX_LINES) -> None:
+        self._lines = lines
         self._files: dict[tuple[int, int], _File] = {}
         self._named = ("", "")  # paths of the block before, as they were written
         self._file: _File | None = None  # of the block before; None when it is left out
@@ -191,14 +204,14 @@ class _Gathered:
         self._recount()
         self._shrink()
 
-    def change(self) -> Change:
-        """Return what was gathered."""
+    def change(self, regions: int = MAX_REGIONS) -> Change:
+        """Return what was gathered, with so many regions at most."""
         if not self._touched:
             return Change()
         files = self._files.values()
         for file in files:
             file.gather_placeless()
-        while sum(len(file.regions) for file in files) > MAX_REGIONS:
+        while sum(len(file.regions) for file in files) > regions:
             for file in files:
                 file.regions = [_merged(file.regions[at : at + 2]) for at in range(0, len(file.regions), 2)]
         found = int.from_bytes(self._hashed.digest(), "little")
@@ -255,7 +268,7 @@ class _Gathered:
 
     def _shrink(self) -> None:
         """Thin out until the lines are few enough."""
-        while self._count > MAX_LINES:
+        while self._count > self._lines:
             self._thin *= 2
             for lines in (lines for file in self._files.values() for lines in file.lists()):
                 lines[:] = [number for number in lines if number % self._thin == 0]

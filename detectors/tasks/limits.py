@@ -93,7 +93,8 @@ class TaskBudgetLimits(_Section, frozen=True, kw_only=True):
     """What one task may spend over all its sessions; 0 for no limit.
 
     Warned at the soft share once something else is wrong as well. A session reports what it spent every so many calls
-    and turns, with each attempt and review, and at its end.
+    and turns, with each attempt and review, and at its end; where one of these is limited, also whenever its calls and
+    turns have doubled, so that many short sessions spend no more unseen than half of what they spend.
     """
 
     attempts: Number = 0
@@ -104,6 +105,11 @@ class TaskBudgetLimits(_Section, frozen=True, kw_only=True):
     wall_s: Amount = 0.0
     soft_share: Annotated[float, Meta(gt=0, le=1)] = 0.8
     every: Annotated[int, Meta(ge=1, le=1_000)] = 10
+
+    def report_after(self, used: int) -> int:
+        """Return the calls and turns not yet reported at which a session reports, of ``used`` in all."""
+        spends = self.calls or self.turns or self.tokens or self.cost_usd or self.wall_s
+        return min(self.every, (used + 1) // 2) if spends else self.every
 
 
 class PingPongLimits(_Section, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from detectors.tasks.attempt import session_digest
 from detectors.tasks.decision import decide, let_go
 from detectors.tasks.facts import Attempt, Round, Spent, TaskEvent
 from detectors.tasks.findings import TaskFinding
+from detectors.tasks.fitting import fit
 from detectors.tasks.history import failed, got_further
 from detectors.tasks.reversal import settled
 from detectors.tasks.state import MAX_ATTEMPTS, MAX_FINDINGS, MAX_PULLS, Pull, TaskState
@@ -71,6 +72,8 @@ def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Ale
     alerts = _judge(state, event, limits)
     if state.empty:
         state.forget()
+    else:
+        fit(state)
     return alerts
 
 

@@ -18,11 +18,11 @@ def report(
 ) -> TaskEvent | None:
     """Return what an event means to the session's task, with what was spent since the last time; None for nothing.
 
-    ``derived`` is the attempt that a tool call completes. What is only spent is told every so many calls and turns by
-    sessions that name their task; one without has an account of its own, and tells what it cost at its end. What people
-    and orchestrators say is always told, since somebody may wait for the answer; where there was nothing else to tell,
-    without what was spent, of which the task would have to keep an account. A decision that names another task goes
-    there, and what was spent does not.
+    ``derived`` is the attempt that a tool call completes. What is only spent is told every so many calls and turns, and
+    sooner where a budget is set, by sessions that name their task; one without has an account of its own, and tells
+    what it cost at its end. What people and orchestrators say is always told, since somebody may wait for the answer;
+    where there was nothing else to tell, without what was spent, of which the task would have to keep an account. A
+    decision that names another task goes there, and what was spent does not.
     """
     tries, named = state.tries, state.task is not None and state.task.id is not None
     attempt = read_attempt(event, limits) if isinstance(event, FixAttempt) else derived
@@ -76,4 +76,4 @@ def _is_due(state: SessionState, event: SessionInput, limits: Limits, *, named: 
     if isinstance(event, SessionEvent) and event.kind == "ended":
         used = unsaid.calls + unsaid.turns + unsaid.wall_ms if named or state.tries.told else 0
         return used + unsaid.tokens + unsaid.cost > 0
-    return named and unsaid.calls + unsaid.turns >= limits.task_budget.every
+    return named and unsaid.calls + unsaid.turns >= limits.task_budget.report_after(state.calls + state.turns)

@@ -1,18 +1,24 @@
 """What is remembered of one task over all its sessions: bounded, versioned, and compact when encoded."""
 
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from detectors.canonical import digest
 from detectors.excerpt import named
-from detectors.state import UnsupportedState
 from detectors.tasks.facts import Attempt, Spent, TaskEvent
+from detectors.versions import Versions
 from detectors.watch import Loop, Told
 from schemas.common import Agent, Task
 
 TASK_VERSION: Final = 2
-"""Version of the encoded forms of a task's state and of its events; others are refused, never guessed at."""
+"""Version of the encoded form of a task's state. A change of it needs a step in `VERSIONS`."""
+
+EVENT_VERSION: Final = 2
+"""Version of the encoded form of a task's events, likewise: `Attempt` and what it is made of is part of both."""
+
+MAX_TASK_BYTES: Final = 16_000
+"""Of a task's encoded state, whatever comes: `fitting` sees to it."""
 
 MAX_ATTEMPTS: Final = 12  # latest attempts that are remembered
 MAX_PULLS: Final = 4  # pull requests under review at once
@@ -110,36 +116,25 @@ class TaskState(msgspec.Struct, array_like=True):
         return next((pull for pull in self.pulls if pull.pull_request == number), None)
 
 
-class _Versioned(msgspec.Struct, array_like=True, frozen=True):
-    version: int
-    body: msgspec.Raw
+VERSIONS: Final = Versions("a task's state", TaskState, TASK_VERSION)
+"""What is read of earlier releases, and how it becomes what is written now."""
 
+EVENT_VERSIONS: Final = Versions("a task's event", TaskEvent, EVENT_VERSION)
+"""Likewise for what sessions tell their task."""
 
 _T = TypeVar("_T", TaskState, TaskEvent)
-
-_ENCODER = msgspec.msgpack.Encoder()
-_HEAD = msgspec.msgpack.Decoder(_Versioned)
 
 
 def encode_task(value: TaskState | TaskEvent) -> bytes:
     """Return a task's state, or one of its events, in its compact form (MessagePack, fields by position)."""
-    return _ENCODER.encode(_Versioned(TASK_VERSION, msgspec.Raw(_ENCODER.encode(value))))
+    return VERSIONS.encode(value) if isinstance(value, TaskState) else EVENT_VERSIONS.encode(value)
 
 
 def decode_task(data: bytes, kind: type[_T]) -> _T:
-    """Return the task's state or event of a compact form.
+    """Return the task's state or event of a compact form, of this version or an earlier one that is still read.
 
-    Raises UnsupportedState when it is damaged or of another version; the message says which.
+    Raises UnsupportedState when it is damaged or of another version; the message says which, and what to do.
     """
-    try:
-        found = _HEAD.decode(data)
-        if found.version == TASK_VERSION:
-            return msgspec.msgpack.decode(found.body, type=kind)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise UnsupportedState(f"a task's {_NAMES[kind]} is damaged: {error}") from None
-    raise UnsupportedState(
-        f"a task's {_NAMES[kind]} has version {found.version}; this release reads version {TASK_VERSION}"
-    )
-
-
-_NAMES = {TaskState: "state", TaskEvent: "event"}
+    versions: Versions[Any] = VERSIONS if kind is TaskState else EVENT_VERSIONS
+    decoded: _T = versions.decode(data)
+    return decoded

@@ -11,12 +11,12 @@ from typing import Final
 
 import msgspec
 
-from detectors.state import UnsupportedState
+from detectors.versions import Versions
 from schemas.common import Agent, Task
 from schemas.outputs import Alert
 
 LADDER_VERSION: Final = 1
-"""Version of the encoded form; others are refused, never guessed at."""
+"""Version of the encoded form. A change of it needs a step in `VERSIONS`."""
 
 MAX_CLIMBS: Final = 16  # sessions of a task under watch, and the task itself; the one that was quiet longest makes room
 MAX_LOOPS: Final = 8  # open loops of one climb, and alerts of it that a person may answer
@@ -122,30 +122,18 @@ class LadderState(msgspec.Struct, array_like=True):
             setattr(self, name, value)
 
 
-class _Versioned(msgspec.Struct, array_like=True, frozen=True):
-    version: int
-    body: msgspec.Raw
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_HEAD = msgspec.msgpack.Decoder(_Versioned)
-_BODY = msgspec.msgpack.Decoder(LadderState)
+VERSIONS: Final = Versions("a task's ladder", LadderState, LADDER_VERSION)
+"""What is read of earlier releases, and how it becomes what is written now."""
 
 
 def encode_ladder(state: LadderState) -> bytes:
     """Return a task's ladder in its compact form (MessagePack, fields by position)."""
-    return _ENCODER.encode(_Versioned(LADDER_VERSION, msgspec.Raw(_ENCODER.encode(state))))
+    return VERSIONS.encode(state)
 
 
 def decode_ladder(data: bytes) -> LadderState:
-    """Return the ladder of a compact form.
+    """Return the ladder of a compact form, of this version or an earlier one that is still read.
 
-    Raises UnsupportedState when it is damaged or of another version; the message says which.
+    Raises UnsupportedState when it is damaged or of another version; the message says which, and what to do.
     """
-    try:
-        found = _HEAD.decode(data)
-        if found.version == LADDER_VERSION:
-            return _BODY.decode(found.body)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise UnsupportedState(f"a task's ladder is damaged: {error}") from None
-    raise UnsupportedState(f"a task's ladder has version {found.version}; this release reads version {LADDER_VERSION}")
+    return VERSIONS.decode(data)

@@ -18,6 +18,7 @@ from streams.metrics import EVENT_RESULTS
 from streams.received import check_header_names, traceparent
 from streams.topics import TASK_EVENTS
 from streams.worker.judge import SessionJudge, TaskJudge
+from streams.worker.keeping import keeping
 from streams.worker.outgoing import alert_record, forwarded, kind_of, refused
 from streams.worker.records import UnsupportedRecord
 
@@ -59,6 +60,7 @@ class Applier:
         self, settings: WorkerSettings, overrides: Overrides, metrics: WorkerMetrics, detection: Detection
     ) -> None:
         self._settings = settings
+        self._overrides = overrides
         self._metrics = metrics
         self._sessions = SessionJudge(overrides, detection)
         self._tasks = TaskJudge(overrides, detection)
@@ -79,6 +81,8 @@ class Applier:
         """
         judge: Judge[Any, Any] = self._tasks if topic is TASK_EVENTS else self._sessions
         table = partition.table(topic)
+        kept = keeping(topic, self._overrides.policy.common)
+        expired = self._metrics.tasks_expired if topic is TASK_EVENTS else self._metrics.sessions_expired
         results = dict.fromkeys(EVENT_RESULTS, 0)
         misrouted = 0
         for record in records:
@@ -90,6 +94,9 @@ class Applier:
                 misrouted += live.misrouted
                 if self._applied_before(live, topic, record):
                     continue
+                if live.expired(kept, record.timestamp):
+                    table.begin_anew(record.key, live)
+                    expired.inc()
                 judged = judge.judge(live.state, event)
                 written = self._written(record, judged, place)
                 table.keep(record.key, live)

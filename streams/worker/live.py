@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from detectors import SessionState, TaskState, decode_state, decode_task, encode_state, encode_task
 from streams.reading import partition_of
-from streams.worker.records import decode_stored, encode_stored, latest_ms
+from streams.worker.records import SESSION, TASK, decode_stored, encode_stored, latest_ms, read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
+
+    from streams.worker.keeping import Keeping
+    from streams.worker.states import Changes, States
 
 S = TypeVar("S")
-
-Changes = list[tuple[bytes, bytes | None]]
-"""Key and value of changelog records; no value removes the state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +30,38 @@ class Form(Generic[S]):
     """How one kind of state is handled.
 
     Attributes:
+        kind: what it is in the changelog.
         new: gives the state before the first event.
         encode: gives its bytes.
         decode: reads them; raises UnsupportedState.
         empty: tells whether nothing of it needs to be kept.
+        over: tells whether nothing more is expected.
     """
 
+    kind: int
     new: Callable[[], S]
     encode: Callable[[S], bytes]
     decode: Callable[[bytes], S]
     empty: Callable[[S], bool]
+    over: Callable[[S], bool]
 
 
-SESSIONS = Form(SessionState, encode_state, decode_state, lambda _: False)
-TASKS = Form(TaskState, encode_task, partial(decode_task, kind=TaskState), lambda state: state.empty)
+SESSIONS = Form(
+    SESSION,
+    SessionState,
+    encode_state,
+    decode_state,
+    empty=lambda _: False,
+    over=lambda state: state.ended,
+)
+TASKS = Form(
+    TASK,
+    TaskState,
+    encode_task,
+    partial(decode_task, kind=TaskState),
+    empty=lambda state: state.empty,
+    over=lambda _: False,
+)
 
 
 @dataclass(slots=True)
@@ -75,6 +93,12 @@ class Live(Generic[S]):
         """Begin anew. What was applied stays known as long as this is in memory."""
         self.state, self.encoded = self.form.new(), None
 
+    def expired(self, keeping: Keeping, next_ms: int) -> bool:
+        """Tell whether a record of this time begins anew what is kept."""
+        return self.encoded is not None and keeping.expired(
+            latest_ms(self.applied), over=self.form.over(self.state), next_ms=next_ms
+        )
+
     def restore(self) -> None:
         """Go back to the state that was kept last, after an event that was applied in part."""
         self.state = self.form.new() if self.encoded is None else self.form.decode(self.encoded)
@@ -87,10 +111,10 @@ class LiveTable(Generic[S]):
         form: how they are handled.
         number: the partition.
         count: how many partitions there are.
-        stored: gives what the table has of the partition: changelog values by key.
+        stored: gives what the table has of the partition.
     """
 
-    def __init__(self, form: Form[S], number: int, count: int, stored: Callable[[], dict[bytes, bytes]]) -> None:
+    def __init__(self, form: Form[S], number: int, count: int, stored: Callable[[], States]) -> None:
         self._form = form
         self._number = number
         self._count = count
@@ -135,16 +159,23 @@ class LiveTable(Generic[S]):
         live.keep()
         self._changed[key] = live
 
-    def stored_keys(self) -> list[bytes]:
-        """Give the keys of all states that are stored."""
-        return list(self._stored())
+    def begin_anew(self, key: bytes, live: Live[S]) -> None:
+        """Forget a state and what was applied to it, as if it had been removed: the next commit says so."""
+        live.forget()
+        live.applied.clear()
+        self._changed[key] = live
 
-    def expire(self, keys: Iterable[bytes], before_ms: int) -> int:
-        """Have those of some states removed to which nothing was applied for long, and say how many they are.
+    def stored_keys(self) -> Iterator[bytes]:
+        """Give the keys of all states that are stored, read as they are asked for."""
+        return self._stored().keys()
+
+    def expire(self, keys: Iterable[bytes], keeping: Keeping, now_ms: float) -> int:
+        """Have those of some states removed that any further record would begin anew, and say how many they are.
 
         Args:
             keys: of the states that are looked at.
-            before_ms: those go whose last applied record was appended before this time, ms since 1970.
+            keeping: how long they are kept.
+            now_ms: the time that all records to come have reached, ms since 1970.
 
         Raises:
             UnsupportedRecord: a state is stored in a form that this release does not read.
@@ -153,13 +184,18 @@ class LiveTable(Generic[S]):
         for key in keys:
             live = self._live.get(key)  # newer than what is stored, which may still be on its way
             if live is None:
-                if key not in stored or latest_ms(decode_stored(stored[key]).applied) >= before_ms:
+                value = stored.get(key)
+                if value is None:
+                    continue
+                head = read_head(value)
+                if not keeping.removable(latest_ms(head.applied), over=head.over, now_ms=now_ms):
                     continue
                 live = self._live[key] = self._new(key)
-            elif live.encoded is None or latest_ms(live.applied) >= before_ms:
+            elif live.encoded is None or not keeping.removable(
+                latest_ms(live.applied), over=self._form.over(live.state), now_ms=now_ms
+            ):
                 continue
-            live.forget()
-            self._changed[key] = live
+            self.begin_anew(key, live)
             expired += 1
         return expired
 
@@ -176,7 +212,7 @@ class LiveTable(Generic[S]):
         Raises:
             UnsupportedRecord: a state is stored in a form that this release does not read.
         """
-        found = (decode_stored(stored).applied.get(topic) for stored in self._stored().values())
+        found = (read_head(stored).applied.get(topic) for stored in self._stored().values())
         return any(last is not None and last[0] >= offset and last[1] < timestamp_ms for last in found)
 
     def take(self) -> Changes:
@@ -188,22 +224,24 @@ class LiveTable(Generic[S]):
         taken: Changes = []
         for key, live in changed.items():
             if live.encoded is not None:
-                taken.append((key, encode_stored(live.applied, live.encoded)))
-            elif key in self._stored():
+                over = self._form.over(live.state)
+                taken.append((key, encode_stored(self._form.kind, live.applied, live.encoded, over=over)))
+            elif self._stored().get(key) is not None:
                 taken.append((key, None))
             else:
                 del self._live[key]
         return taken
 
-    def settle(self, changes: Changes) -> None:
-        """Take over changes that were committed."""
-        stored = self._stored()
+    def settle(self, changes: Changes, offset: int | None) -> None:
+        """Take over changes that were committed.
+
+        Args:
+            changes: what was committed.
+            offset: of the last changelog record among them; None where there is none.
+        """
+        self._stored().write(changes, offset)
         for key, value in changes:
-            if value is not None:
-                stored[key] = value
-                continue
-            stored.pop(key, None)
-            if key not in self._changed:
+            if value is None and key not in self._changed:
                 self._live.pop(key, None)
 
     def trim(self, most: int) -> None:

@@ -1,10 +1,8 @@
-"""Removes tasks that nothing was heard of for longer than tasks are kept.
+"""Removes sessions and tasks that nothing was heard of for as long as they are kept.
 
-A task's age is that of its last applied record, by the brokers' clock: events' own times are their producers', and say
-nothing of when a task was heard of. It is compared with our clock, and while records wait to be applied with the time
-of the last applied one: else a worker that was away would remove tasks whose next event waits already. That is seen of
-this worker's inputs alone: where all were away for longer than tasks are kept, one may be forgotten too early whose
-next event is still on its way through another's partition.
+It decides nothing: what it removes is what the next record would begin anew anyway (see `streams.worker.keeping`), so
+that it matters to room alone. Each input tells from when on its next record can be: from now on where all of it was
+applied, else from the last applied record on, so that a worker that was away removes nothing whose next record waits.
 """
 
 from __future__ import annotations
@@ -12,23 +10,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from streams.topics import TASK_EVENTS
+from streams.worker.keeping import keeping
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prometheus_client import Counter
+
+    from schemas.topics import Topic
     from streams.worker.app import Worker
     from streams.worker.partition import Partition
 
 logger = logging.getLogger(__name__)
 
-SLICE_TASKS = 1_000
-"""Tasks looked at without a break: at a microsecond or two each, others wait no longer than for a slice of records."""
-
-MS_PER_DAY = 86_400_000
+SLICE_STATES = 1_000
+"""States looked at without a break: at a microsecond or two each, others wait no longer than for a slice of records."""
 
 
 class Sweeper:
@@ -40,6 +43,13 @@ class Sweeper:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
+        metrics, inputs = worker.metrics, worker.settings.inputs
+        tasks = {name: topic for name, topic in inputs.items() if topic is TASK_EVENTS}
+        sessions = {name: topic for name, topic in inputs.items() if topic is not TASK_EVENTS}
+        self._tables: tuple[tuple[dict[str, Topic], Counter], ...] = (
+            (sessions, metrics.sessions_expired),
+            (tasks, metrics.tasks_expired),
+        )
 
     async def run(self) -> None:
         """Sweep from time to time; never returns."""
@@ -48,35 +58,44 @@ class Sweeper:
             try:
                 await self._sweep()
             except (KafkaError, TimeoutError) as problem:
-                logger.debug("no task is removed for now, the ends of the topics cannot be learnt: %s", problem)
+                logger.debug("nothing is removed for now, the ends of the topics cannot be learnt: %s", problem)
 
     async def _sweep(self) -> None:
         worker = self._worker
         if worker.recovering:
-            return  # what is back of a task may be older than what is not
+            return  # what is back of a state may be older than what is not
         # Nothing awaits between: what is owned now is recovered, and what is won later is not among it.
         owned = worker.ownerships.current
-        retention_ms = worker.overrides.policy.common.tasks.retention_days * MS_PER_DAY
-        before_ms = int(await self._now_ms(owned) - retention_ms)
+        now_ms = time.time() * 1_000  # before the ends are asked for: what comes meanwhile is no older
+        ends = await worker.consumer.ends(
+            [TopicPartition(name, number) for number in owned for name in worker.settings.inputs]
+        )
         for partition in owned.values():
-            await self._sweep_partition(partition, before_ms)
+            for inputs, expired in self._tables:
+                await self._sweep_table(partition, inputs, expired, _reached_ms(partition, inputs, ends, now_ms))
 
-    async def _now_ms(self, owned: Mapping[int, Partition]) -> float:
-        """Give the time up to which everything was applied; 0 when that is not known."""
-        tps = [TopicPartition(topic, number) for number in owned for topic in self._worker.settings.inputs]
-        ends = await self._worker.consumer.ends(tps)
-        now_ms = time.time() * 1_000
-        for tp in tps:
-            partition = owned[tp.partition]
-            if partition.positions[tp] < ends[tp]:
-                now_ms = min(now_ms, partition.applied_ms.get(tp, 0))
-        return now_ms
-
-    async def _sweep_partition(self, partition: Partition, before_ms: int) -> None:
-        keys = partition.tasks.stored_keys()
-        for begin in range(0, len(keys), SLICE_TASKS):
+    async def _sweep_table(
+        self, partition: Partition, inputs: Mapping[str, Topic], expired: Counter, now_ms: float
+    ) -> None:
+        if partition.ended:
+            return
+        topic = next(iter(inputs.values()))
+        table = partition.table(topic)
+        kept = keeping(topic, self._worker.overrides.policy.common)
+        keys = iter(table.stored_keys())
+        while part := list(islice(keys, SLICE_STATES)):
+            expired.inc(partition.expire(table, part, kept, now_ms))
+            await asyncio.sleep(0)
             if partition.ended:
                 return
-            expired = partition.expire_tasks(keys[begin : begin + SLICE_TASKS], before_ms)
-            self._worker.metrics.tasks_expired.inc(expired)
-            await asyncio.sleep(0)
+
+
+def _reached_ms(
+    partition: Partition, inputs: Mapping[str, Topic], ends: Mapping[TopicPartition, int], now_ms: float
+) -> float:
+    """Give the time that all records to come of some inputs have reached; 0 when that is not known."""
+    for name in inputs:
+        tp = TopicPartition(name, partition.number)
+        if partition.positions[tp] < ends[tp]:
+            now_ms = min(now_ms, partition.applied_ms.get(tp, 0))
+    return now_ms

@@ -242,6 +242,16 @@ def test_one_event_dated_far_ahead_does_not_blind_the_watch(count, calls):
     assert (timely.calls, timely.late) == (2, 40)
 
 
+@pytest.mark.parametrize("between", [20, 10, 2])
+def test_events_dated_ahead_again_and_again_do_not_blind_the_watch(between):
+    """Each hides what comes behind it, until forty were late: then what comes counts as it comes."""
+    state = SessionState()
+    ahead = {n: at(10**6 * (1 + n)) for n in range(0, 200, between)}
+    play_into(state, [tool_call(n, occurred_at=ahead.get(n, at(n))) for n in range(200)])
+    assert 40 <= state.late <= max(40, state.calls)
+    assert state.calls + state.late == 200
+
+
 def test_accounts_add_up_over_calls_turns_and_are_capped():
     """Tokens and costs of calls and turns make the session's account; absurd sums stop at a bound."""
     state = SessionState()

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from detectors import Limits, SessionState, UnsupportedState, decode_state, encode_state, limits_from, observe
-from detectors.state import STATE_VERSION, holds_print
+from detectors.fitting import fit
+from detectors.state import MAX_STATE_BYTES, STATE_VERSION, holds_print
 from detectors.watch import MAX_LOOPS
 from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.testing import at, session_event, tool_call
@@ -22,12 +23,12 @@ def test_a_session_goes_on_from_its_encoded_state():
     assert encode_state(stored) == encode_state(straight)
 
 
-@pytest.mark.parametrize("version", [STATE_VERSION - 1, STATE_VERSION + 1])
+@pytest.mark.parametrize("version", [4, STATE_VERSION + 1])
 def test_other_versions_are_refused_by_name(version):
-    """A state of another release is never guessed at."""
-    fields = msgspec.msgpack.decode(encode_state(SessionState()))
-    with pytest.raises(UnsupportedState, match=f"version {version}.*reads version {STATE_VERSION}"):
-        decode_state(msgspec.msgpack.encode([version, *fields[1:]]))
+    """A state of a release that wrote another form is never guessed at."""
+    _, fields = msgspec.msgpack.decode(encode_state(SessionState()))
+    with pytest.raises(UnsupportedState, match=f"version {version}.*reads versions 5 to {STATE_VERSION}"):
+        decode_state(msgspec.msgpack.encode([version, fields]))
 
 
 @pytest.mark.parametrize(
@@ -37,10 +38,6 @@ def test_damaged_states_are_refused(data):
     """Damage is an error of its own kind, not a crash."""
     with pytest.raises(UnsupportedState):
         decode_state(data)
-
-
-MAX_BYTES = 16_000
-"""Of one session's encoded state: a worker holds thousands of them, and writes each with every commit."""
 
 
 def adversary(n, letter):
@@ -71,15 +68,93 @@ def adversary(n, letter):
     return tool_call(n, tool, arguments, result, error=error, **who)
 
 
-@pytest.mark.parametrize("letter", ["x", "ü", "語"])
+@pytest.mark.parametrize("letter", ["x", "語", "\U00020000"])
 def test_size_is_bounded_whatever_comes(letter):
     """The longest identifiers and texts, in any script, many tools, targets, failures and loops: one bound for all."""
+    limits = limits_from([("test", {"decision.excerpt_chars": 200, "decision.rearm_after": 1_000})])
     state, sizes = SessionState(), []
-    for n in range(1_500):
-        observe(state, adversary(n, letter), Limits())
-        if n % 50 == 49:
+    for n in range(240):
+        event = adversary(n, letter)
+        for each in (event, patch(n, letter)) if n % 10 == 0 else (event,):
+            observe(state, each, limits)
             sizes.append(len(encode_state(state)))
-    assert max(sizes) < MAX_BYTES
+    assert 0.95 * MAX_STATE_BYTES < max(sizes) <= MAX_STATE_BYTES
+
+
+def patch(n, letter):
+    """An edit of as many places as are remembered, each in lines of its own."""
+    text = "".join(
+        f"--- a/{n}{place // 4}.py\n+++ b/{n}{place // 4}.py\n"
+        f"@@ -{10**8 + 999 * place} +{10**8 + 999 * place} @@\n-old {n} {place}\n+new {n} {place}\n+more {n} {place}\n"
+        for place in range(64)
+    )
+    long = letter * 255
+    return tool_call(n, "apply_patch", {"patch": text}, session_id=long, event_id=f"p{n:05}{long}"[:256])
+
+
+def test_fitting_takes_first_what_only_people_read():
+    """Texts of earlier calls are cut, then edits thinned out; all that is counted stays as it is with less text."""
+    limits = limits_from([("test", {"decision.excerpt_chars": 200, "decision.rearm_after": 1_000})])
+    short = limits_from([("test", {"decision.excerpt_chars": 0, "decision.rearm_after": 1_000})])
+    full, spare, cut_short, letter = SessionState(), SessionState(), 0, "語"
+    for n in range(80):
+        for each in (adversary(n, letter), patch(n, letter)) if n % 5 == 0 else (adversary(n, letter),):
+            observe(full, each, limits)
+            observe(spare, each, short)
+            cut_short += max((len(call.text.encode()) for call in full.recent[:-1]), default=99) <= 64
+    assert cut_short
+    assert len(full.recent[-1].text.encode()) > 64
+    for name in ("seen", "seen_calls", "areas", "edits", "searches", "checks", "reads", "loops", "told", "spin"):
+        assert getattr(full, name) == getattr(spare, name), name
+    assert [call.key for call in full.recent] == [call.key for call in spare.recent]
+
+
+def test_what_fits_is_left_as_it_is():
+    """A state just below the bound keeps all of it, one above it does not; nothing is left out unmeasured."""
+    for size, cuts in ((MAX_STATE_BYTES - 500, False), (MAX_STATE_BYTES, True)):
+        state = SessionState()
+        for n in range(12):
+            observe(state, shell(n, f"./tool_{n} {'y' * 300}"), limits_from([]))
+        texts = [call.text for call in state.recent]
+        state.known = b"k" * (size - len(encode_state(state)))
+        state.room = 0
+        fit(state)
+        assert ([call.text for call in state.recent] != texts) is cuts
+        assert len(encode_state(state)) <= MAX_STATE_BYTES
+
+
+def test_the_older_half_goes_where_nothing_else_helps():
+    """More than can come in at once still ends below the bound, with the latest of everything."""
+    state = SessionState()
+    for n in range(12):
+        observe(state, shell(n, f"./tool_{n} {'y' * 300}", event_id=f"e{n}"), limits_from([]))
+    state.known = b"k" * (MAX_STATE_BYTES - 3_000)
+    state.room = 0
+    fit(state)
+    assert len(encode_state(state)) <= MAX_STATE_BYTES
+    assert state.recent[-1].event_id == "e11"
+    assert 1 <= len(state.recent) < 12
+
+
+def test_arguments_and_results_are_never_kept():
+    """Ten megabytes of arguments, results and differences leave what as many bytes less leave: digests and excerpts."""
+    sizes = []
+    for length in (10_000, 10_000_000):
+        state = SessionState()
+        text, lines = "x" * length, "+a line of a file\n" * (length // 18)
+        for n, call in enumerate(
+            (
+                shell(0, f"echo {text}", text),
+                tool_call(1, "write", {"path": "a.py", "content": text}, text),
+                tool_call(
+                    2, "apply_patch", {"patch": f"--- a/a.py\n+++ b/a.py\n@@ -1 +1,9 @@\n{lines}"}, text, error="E1"
+                ),
+            )
+        ):
+            observe(state, msgspec.structs.replace(call, event_id=f"e{n}"), Limits())
+        sizes.append(len(encode_state(state)))
+    assert abs(sizes[1] - sizes[0]) < 50
+    assert max(sizes) < 4_000
 
 
 def test_size_is_bounded_with_as_many_loops_as_there_is_room_for():
@@ -92,7 +167,7 @@ def test_size_is_bounded_with_as_many_loops_as_there_is_room_for():
             observe(state, call, limits)
             n += 1
     assert len(state.loops) == MAX_LOOPS
-    assert len(encode_state(state)) < MAX_BYTES
+    assert len(encode_state(state)) <= MAX_STATE_BYTES
 
 
 def test_what_is_remembered_of_healthy_work_is_small():

@@ -115,6 +115,7 @@ def test_a_loop_is_ended_only_after_its_warning_and_again_at_double_the_count(hi
             ended[alert.loop_id] = alert.count
         elif alert.level == "warn":
             warned.add(alert.loop_id)
+            ended.pop(alert.loop_id, None)  # it had been gone, and began anew
         else:
             warned.discard(alert.loop_id)
             ended.pop(alert.loop_id, None)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from detectors.tasks import edits
 from detectors.tasks.diffs import change_of_diff, change_of_texts
-from detectors.tasks.edits import MAX_FILES, MAX_LINES, MAX_REGIONS, Block, gather, join, plain_path
+from detectors.tasks.edits import MAX_FILES, MAX_LINES, MAX_REGIONS, Block, gather, join, plain_path, thinned
 from detectors.tasks.facts import Change
 from detectors.tasks.lines import near, numbers, packed
 from detectors.tasks.reversal import reversal
@@ -211,6 +211,38 @@ def test_joined_changes_stay_bounded(several):
     assert joined == join(changes)
     assert bool(joined.digest) == any(change.digest for change in changes)
     assert sum(lines_of(joined)) <= sum(sum(lines_of(change)) for change in changes)
+
+
+@pytest.mark.parametrize("lines", [16, 64, MAX_LINES])
+def test_a_change_that_is_thinned_out_is_the_same_change_and_still_compares(lines):
+    """Fewer lines, by their prints, and fewer regions; what takes it back takes it back as before."""
+    blocks = [
+        Block(
+            f"{at % 4}.py",
+            f"{at % 4}.py",
+            1 + 20 * at,
+            1 + 20 * at,
+            [f"old {at} {n}" for n in range(3)],
+            [f"new {at} {n}" for n in range(3)],
+        )
+        for at in range(40)
+    ]
+    back = [block._replace(removed=block.added, added=block.removed) for block in blocks]
+    change, undone = gather(blocks), gather(back)
+    thin = thinned(change, lines, MAX_FILES)
+    assert thin.digest == change.digest
+    assert sum(lines_of(thin)) <= lines
+    assert sum(len(file.regions) for file in thin.files) <= MAX_FILES
+    taken = reversal(thin, undone)
+    assert taken is not None
+    assert taken.share == pytest.approx(1.0)
+
+
+def test_a_small_change_is_left_as_it_is_and_so_is_none():
+    """There is nothing to thin out."""
+    change = change_of_diff("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n")
+    assert thinned(change, 16, MAX_FILES) == change
+    assert thinned(Change(), 16, MAX_FILES) == Change()
 
 
 def test_many_large_changes_joined_stay_bounded():

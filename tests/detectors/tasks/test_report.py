@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from detectors import Limits, SessionState, step
+from detectors import Limits, SessionState, limits_from, step
 from detectors.tasks.facts import Spent
 from detectors.who import NAME_BYTES
 from schemas.common import Agent, Task, Usage
@@ -118,6 +118,24 @@ def test_words_tell_what_was_spent_only_where_the_task_keeps_account(told, actio
     turns = [msgspec.structs.replace(turn, task=T1) for turn in turns]
     word, attempt = told(*turns, control(60, action), fix_attempt(2, "round"))[-2:]
     assert (word.spent.tokens, attempt.spent.tokens) == (30, 0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "wanted"),
+    [
+        ({}, [10, 20, 30]),
+        ({"attempts": 5}, [10, 20, 30]),  # these are told as they are made
+        ({"soft_share": 0.5}, [10, 20, 30]),
+        *(({name: 1_000}, [1, 2, 4, 8, 16, 26]) for name in ("calls", "turns", "tokens", "cost_usd", "wall_s")),
+        ({"calls": 1_000, "every": 3}, [1, 2, 4, 7, 10, 13, 16, 19, 22, 25, 28]),
+    ],
+)
+def test_where_a_budget_is_set_short_sessions_tell_what_they_spend(told, budget, wanted):
+    """When it has doubled, up to the usual step: else a task of sessions of nine calls each would spend nothing."""
+    limits = limits_from([("test", {"task_budget": budget})])
+    events = told(*(tool_call(n, task=T1, arguments={"command": f"./c{n}"}) for n in range(30)), limits=limits)
+    assert [n for n, event in enumerate(events, 1) if event] == wanted
+    assert sum(event.spent.calls for event in events if event) == wanted[-1]
 
 
 @pytest.mark.parametrize("action", UNSAID)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from detectors.state import UnsupportedState
+from detectors import UnsupportedState
 from detectors.tasks.facts import Word
 from schemas import topics
 from schemas.common import Agent, Task
@@ -65,7 +65,7 @@ WIDE = "\U00020000"  # a letter of four bytes in UTF-8
 
 def test_a_ladder_of_another_version_is_refused() -> None:
     """The message says which version, and which is read."""
-    with pytest.raises(UnsupportedState, match="version 2; this release reads version 1"):
+    with pytest.raises(UnsupportedState, match="version 2, of a newer release; this one reads version 1"):
         decode_ladder(msgspec.msgpack.encode([2, []]))
 
 

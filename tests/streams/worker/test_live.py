@@ -10,13 +10,20 @@ from hypothesis import strategies as st
 
 from detectors import TaskState, decode_task, encode_task
 from detectors.tasks.facts import Spent
-from streams.worker.live import TASKS, Changes, LiveTable
-from streams.worker.records import UnsupportedRecord, decode_stored, encode_stored
+from streams.worker.keeping import Keeping
+from streams.worker.live import TASKS, LiveTable
+from streams.worker.records import TASK, UnsupportedRecord, decode_stored, encode_stored
+from streams.worker.states import MemoryStates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from streams.worker.states import Changes
+
 TOPIC = "task-events"
+
+KEPT = Keeping(2_000, 2_000)
+"""Two seconds; with what a sweep waits beyond them, 2.1."""
 
 
 class Table:
@@ -29,7 +36,7 @@ class Table:
 
     def own(self) -> LiveTable[TaskState]:
         """Begin an ownership: nothing is in memory."""
-        self.live = LiveTable(TASKS, 0, 1, lambda: self.stored)
+        self.live = LiveTable(TASKS, 0, 1, lambda: MemoryStates(self.stored))
         return self.live
 
     def spend(self, key: bytes, at_ms: int = 0) -> None:
@@ -52,7 +59,7 @@ class Table:
     def commit(self) -> Changes:
         """Commit what changed, and give it."""
         taken = self.live.take()
-        self.live.settle(taken)
+        self.live.settle(taken, None)
         return taken
 
     def calls(self, key: bytes) -> int:
@@ -95,7 +102,7 @@ def test_a_removed_state_does_not_come_back_while_its_tombstone_is_on_its_way(ta
     taken = table.live.take()
     table.spend(b"t")
     assert table.calls(b"t") == 1
-    table.live.settle(taken)
+    table.live.settle(taken, None)
     assert table.calls(b"t") == 1
     ((key, value),) = table.commit()
     assert value is not None
@@ -103,16 +110,16 @@ def test_a_removed_state_does_not_come_back_while_its_tombstone_is_on_its_way(ta
     assert table.stored == {key: value}
 
 
-@pytest.mark.parametrize(("before_ms", "expired"), [(1_000, 0), (1_001, 1)])
+@pytest.mark.parametrize(("now_ms", "expired"), [(3_100, 0), (3_101, 1)])
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_state_expires_by_its_last_record(table: Table, *, before_ms: int, expired: int, in_memory: bool) -> None:
-    """One applied exactly at the time stays, one a millisecond older goes, whether it is in memory or not."""
+def test_a_state_expires_by_its_last_record(table: Table, *, now_ms: int, expired: int, in_memory: bool) -> None:
+    """One kept for exactly the time stays, one a millisecond older goes, whether it is in memory or not."""
     table.spend(b"t", 500)
     table.spend(b"t", 1_000)
     table.commit()
     if not in_memory:
         table.own()
-    assert table.live.expire(table.live.stored_keys(), before_ms) == expired
+    assert table.live.expire(table.live.stored_keys(), KEPT, now_ms) == expired
     assert table.commit() == [(b"t", None)] * expired
     assert len(table.stored) == 1 - expired
 
@@ -121,11 +128,11 @@ def test_what_is_on_its_way_is_not_taken_for_old(table: Table) -> None:
     """An old state that an event has just reached stays, though the table still has it as it was."""
     table.spend(b"t", 1)
     table.commit()
-    table.spend(b"t", 2_000)
+    table.spend(b"t", 2_500)
     taken = table.live.take()
-    assert table.live.expire([b"t"], 1_000) == 0
-    table.live.settle(taken)
-    assert table.live.expire([b"t"], 1_000) == 0
+    assert table.live.expire([b"t"], KEPT, 4_000) == 0
+    table.live.settle(taken, None)
+    assert table.live.expire([b"t"], KEPT, 4_000) == 0
     assert table.calls(b"t") == 2
 
 
@@ -133,30 +140,30 @@ def test_an_expired_state_expires_once(table: Table) -> None:
     """Neither while its tombstone is on its way nor after it; keys that are gone are passed over."""
     table.spend(b"t", 1)
     table.commit()
-    keys = table.live.stored_keys()
-    assert table.live.expire(keys, 1_000) == 1
-    assert table.live.expire(keys, 1_000) == 0
+    keys = list(table.live.stored_keys())
+    assert table.live.expire(keys, KEPT, 4_000) == 1
+    assert table.live.expire(keys, KEPT, 4_000) == 0
     taken = table.live.take()
-    assert table.live.expire(keys, 1_000) == 0
-    table.live.settle(taken)
-    assert table.live.expire(keys, 1_000) == 0
+    assert table.live.expire(keys, KEPT, 4_000) == 0
+    table.live.settle(taken, None)
+    assert table.live.expire(keys, KEPT, 4_000) == 0
     assert not table.live.changed
 
 
 def test_a_state_of_another_release_expires_unread(table: Table) -> None:
     """What is removed need not be understood; a record of another form has no time to go by, and stops the worker."""
-    table.stored[b"t"] = encode_stored({TOPIC: (1, 1)}, b"of another release")
-    assert table.live.expire([b"t"], 1_000) == 1
+    table.stored[b"t"] = encode_stored(TASK, {TOPIC: (1, 1)}, b"of another release")
+    assert table.live.expire([b"t"], KEPT, 4_000) == 1
     table.stored[b"u"] = b"\x00"
     with pytest.raises(UnsupportedRecord):
-        table.live.expire([b"u"], 1_000)
+        table.live.expire([b"u"], KEPT, 4_000)
 
 
 KEYS = [b"a", b"b", b"c"]
 STEPS = st.one_of(
     st.tuples(st.sampled_from(["spend", "solve"]), st.sampled_from(KEYS), st.just(0)),
     st.tuples(st.sampled_from(["take", "settle", "trim"]), st.just(b""), st.integers(0, 3)),
-    st.tuples(st.just("expire"), st.just(b""), st.integers(0, 40)),
+    st.tuples(st.just("expire"), st.just(b""), st.integers(0, 70)),
 )
 
 
@@ -176,16 +183,16 @@ def test_memory_and_table_agree_with_a_plain_account(steps: list[tuple[str, byte
         elif what == "take" and on_its_way is None:
             on_its_way = table.live.take()
         elif what == "settle" and on_its_way is not None:
-            table.live.settle(on_its_way)
+            table.live.settle(on_its_way, None)
             on_its_way = None
             table.live.trim(number)
         elif what == "expire":
             # Those that were never committed are not stored, and wait for the next sweep.
-            old = {each for each in table.live.stored_keys() if each in wanted and wanted[each][1] < number}
-            assert table.live.expire(table.live.stored_keys(), number) == len(old)
+            old = {each for each in table.live.stored_keys() if each in wanted and 0 < wanted[each][1] < number - 10.5}
+            assert table.live.expire(table.live.stored_keys(), Keeping(10, 10), number) == len(old)
             wanted = {each: value for each, value in wanted.items() if each not in old}
         assert {each: table.calls(each) for each in KEYS} == counts(wanted)
-    table.live.settle(on_its_way or [])
+    table.live.settle(on_its_way or [], None)
     table.commit()
     assert {each: table.own().get(each).state.spent.calls for each in KEYS} == counts(wanted)
     assert table.stored.keys() == wanted.keys()

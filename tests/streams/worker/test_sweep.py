@@ -1,4 +1,4 @@
-"""Tasks are removed when nothing was heard of them for as long as tasks are kept, and never before."""
+"""Sessions and tasks are removed when nothing was heard of them for as long as they are kept, and never before."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaConnectionError
 
 from detectors import limits_from
+from schemas import topics
+from schemas.testing import session_event
 from streams.policy.policy import Policy
 from streams.worker import sweep as module
+from streams.worker.keeping import MS_PER_DAY, MS_PER_HOUR, SLACK_MS
 from streams.worker.settings import WorkerSettings
-from streams.worker.sweep import MS_PER_DAY, Sweeper
+from streams.worker.sweep import Sweeper
 from tests.kit import tool_call
 from tests.streams.worker.conftest import TASK_EVENTS, TELLING, TOOL_CALLS, Bench, task_event
 
 if TYPE_CHECKING:
-    from aiokafka import TopicPartition
-
     from tests.streams.worker.conftest import MakeRecord
 
 DAYS = 7
 SETTINGS = WorkerSettings(sweep_interval=0.01)
-KEPT_MS = DAYS * MS_PER_DAY
+SESSION_EVENTS = TopicPartition(SETTINGS.kafka.topic(topics.SESSIONS), 0)
+KEPT_MS = DAYS * MS_PER_DAY + SLACK_MS
+ENDED_MS = 24 * MS_PER_HOUR + SLACK_MS
 SECONDS_OF_TEST_MS = 60_000
 
 
@@ -83,6 +87,21 @@ def seen(bench: Bench, owned: Owned, record: MakeRecord, **ages_ms: int) -> None
     bench.commit()
 
 
+def met(bench: Bench, owned: Owned, record: MakeRecord, *, ended: bool = False, **ages_ms: int) -> None:
+    """Have sessions heard of so long ago for the last time, by their end or a call, and committed."""
+    for name, age in sorted(ages_ms.items(), key=lambda pair: -pair[1]):
+        event = session_event(0, "ended", session_id=name) if ended else tool_call(name, 0)
+        bench.apply([record(event, timestamp=owned.began_ms - age)])
+    bench.commit()
+
+
+def removed(bench: Bench) -> tuple[list[bytes], list[bytes]]:
+    """Commit, and give the sessions and tasks of which tombstones are written."""
+    taken = bench.commit()
+    sessions, tasks = ([], []) if taken is None else (taken.sessions, taken.tasks)
+    return [key for key, value in sessions if value is None], [key for key, value in tasks if value is None]
+
+
 async def test_tasks_are_removed_by_age(telling: Bench, owned: Owned, record: MakeRecord) -> None:
     """One a little younger than the retention stays; one that has reached it is removed by the next commit."""
     seen(telling, owned, record, old=KEPT_MS, young=KEPT_MS - SECONDS_OF_TEST_MS)
@@ -97,6 +116,36 @@ async def test_tasks_are_removed_by_age(telling: Bench, owned: Owned, record: Ma
     assert telling.commit() is None
 
 
+@pytest.mark.parametrize(("ended", "kept_ms"), [(False, KEPT_MS), (True, ENDED_MS)])
+async def test_sessions_are_removed_by_age(
+    telling: Bench, owned: Owned, record: MakeRecord, *, ended: bool, kept_ms: int
+) -> None:
+    """Those that ended sooner than those that did not, each at its time, whether or not they are in memory."""
+    met(telling, owned, record, ended=ended, old=kept_ms, young=kept_ms - SECONDS_OF_TEST_MS)
+    owned.ownerships.current = {0: telling.own()}
+    met(telling, owned, record, ended=ended, old2=kept_ms, young2=kept_ms - SECONDS_OF_TEST_MS)
+    await asyncio.sleep(0.002)
+    await swept(owned)
+    taken = telling.commit()
+    assert (sorted(taken.sessions), taken.applied) == ([(b"old", None), (b"old2", None)], {})
+    assert telling.stored.keys() == {b"young", b"young2"}
+    assert telling.value("traction_sessions_expired_total") == 2
+    assert telling.value("traction_tasks_expired_total") == 0
+
+
+async def test_a_straggler_keeps_an_ended_session(telling: Bench, owned: Owned, record: MakeRecord) -> None:
+    """Its age is that of the latest record, also of one that came after the end; it is still one that ended."""
+    met(telling, owned, record, ended=True, s=ENDED_MS + 9)
+    met(telling, owned, record, s=ENDED_MS - SECONDS_OF_TEST_MS)
+    await swept(owned)
+    assert removed(telling) == ([], [])
+    met(telling, owned, record, ended=True, t=ENDED_MS + 9)
+    met(telling, owned, record, t=ENDED_MS)
+    await asyncio.sleep(0.002)
+    await swept(owned)
+    assert removed(telling) == ([b"t"], [])
+
+
 async def test_a_policy_that_changes_holds_for_the_next_look(telling: Bench, owned: Owned, record: MakeRecord) -> None:
     """Tasks are kept for as long as the policy in force says, not the one that was in force at the start."""
     seen(telling, owned, record, old=KEPT_MS - SECONDS_OF_TEST_MS)
@@ -107,21 +156,37 @@ async def test_a_policy_that_changes_holds_for_the_next_look(telling: Bench, own
     assert telling.commit().tasks == [(b"old", None)]
 
 
-@pytest.mark.parametrize("behind", [TASK_EVENTS, TOOL_CALLS])
-async def test_while_records_wait_their_time_counts(
-    telling: Bench, owned: Owned, record: MakeRecord, behind: TopicPartition
-) -> None:
+async def test_while_records_wait_their_time_counts(telling: Bench, owned: Owned, record: MakeRecord) -> None:
     """A worker that was away must not remove a task whose next event is among what it has not read yet."""
     seen(telling, owned, record, old=3 * KEPT_MS, away=2 * KEPT_MS - 1)
     owned.ownerships.current = {0: telling.own()}  # it has read nothing since it came back
-    owned.ahead[behind] = 9
+    owned.ahead[TASK_EVENTS] = 9
     await swept(owned)
     assert telling.commit() is None
-    event = task_event(name="other") if behind == TASK_EVENTS else tool_call("s", 0)
+    telling.apply([record(task_event(name="other"), timestamp=owned.began_ms - 2 * KEPT_MS + 1)])
+    await swept(owned)
+    assert removed(telling) == ([], [b"old"])
+    assert b"away" in telling.stored_tasks
+
+
+@pytest.mark.parametrize("behind", [SESSION_EVENTS, TOOL_CALLS])
+async def test_while_any_input_of_sessions_waits_its_time_counts(
+    telling: Bench, owned: Owned, record: MakeRecord, behind: TopicPartition
+) -> None:
+    """A session's next event may wait in any of them; of those that were read to the end it comes from now on."""
+    met(telling, owned, record, old=3 * KEPT_MS, away=2 * KEPT_MS - 1)
+    seen(telling, owned, record, task=3 * KEPT_MS)
+    owned.ownerships.current = {0: telling.own()}
+    owned.ahead[behind] = 9
+    await swept(owned)
+    assert removed(telling) == ([], [b"task"])  # of tasks nothing waits
+    event = tool_call("other", 0) if behind == TOOL_CALLS else session_event(0, "turn", session_id="other")
     telling.apply([record(event, timestamp=owned.began_ms - 2 * KEPT_MS + 1)])
     await swept(owned)
-    assert [change for change in telling.commit().tasks if change[1] is None] == [(b"old", None)]
-    assert b"away" in telling.stored_tasks
+    assert removed(telling) == ([b"old"], [])
+    owned.ahead[behind] = 0
+    await swept(owned)
+    assert removed(telling) == ([b"away", b"other"], [])
 
 
 async def test_nothing_is_removed_before_the_state_is_back(telling: Bench, owned: Owned, record: MakeRecord) -> None:
@@ -136,7 +201,7 @@ async def test_a_partition_that_was_lost_is_left_alone(
     telling: Bench, owned: Owned, record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when it is lost in the middle of a sweep: the slice under way is the last."""
-    monkeypatch.setattr(module, "SLICE_TASKS", 1)
+    monkeypatch.setattr(module, "SLICE_STATES", 1)
     seen(telling, owned, record, **{f"old{number}": 2 * KEPT_MS for number in range(5)})
     running = asyncio.create_task(Sweeper(cast("Any", owned)).run())
     while not telling.value("traction_tasks_expired_total"):  # noqa: ASYNC110 - turn by turn is the point

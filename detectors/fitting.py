@@ -1,0 +1,59 @@
+"""Keeps what is remembered of a session within its bytes, whatever comes: the bounds of its parts add up to more.
+
+What healthy sessions, and nearly all others, remember is far below, and is left as it is. Sizes are measured only when
+they may have grown beyond: it costs a tenth of what detection does. Nothing here decides what is told.
+"""
+
+from typing import Final
+
+from detectors.excerpt import cut
+from detectors.state import MAX_STATE_BYTES, SessionState, encode_state
+from detectors.tasks.edits import MAX_FILES, thinned
+from detectors.tasks.facts import Change
+
+_ROOM_BYTES: Final = 400  # for what repeated and late events add without being measured: ids, clocks, sequences
+_GROWTH_BYTES: Final = 1_300  # at most of one call without new loops and edits, beside its text and its id
+_LETTER_BYTES: Final = 4  # in UTF-8, at most
+_TEXT_BYTES: Final = 64  # of a call kept for people, where room is short
+_THIN_LINES: Final = 64  # of the edits since the latest check, likewise
+_HALVINGS: Final = 8
+
+
+def fit(state: SessionState) -> None:
+    """Make what is remembered fit after an event: first what people read is cut, then edits are thinned out.
+
+    Only where that is not enough the older half of all that comes in numbers goes.
+    """
+    if state.recent:
+        latest = state.recent[-1]
+        state.room -= _GROWTH_BYTES + _LETTER_BYTES * (len(latest.text) + len(latest.event_id))
+    if state.room > 0:
+        return
+    most = MAX_STATE_BYTES - _ROOM_BYTES
+    for shorten in (None, _cut_texts, _thin_edits, _drop_edits, *[_halve] * _HALVINGS):
+        if shorten is not None:
+            shorten(state)
+        state.room = most - len(encode_state(state))
+        if state.room >= 0:
+            return
+
+
+def _cut_texts(state: SessionState) -> None:
+    for call in state.recent[:-1]:
+        call.text = cut(call.text, _TEXT_BYTES)
+
+
+def _thin_edits(state: SessionState) -> None:
+    state.tries.change = thinned(state.tries.change, _THIN_LINES, MAX_FILES)
+
+
+def _drop_edits(state: SessionState) -> None:
+    state.tries.change = Change(state.tries.change.digest)
+
+
+def _halve(state: SessionState) -> None:
+    for ring in (
+        state.recent, state.areas, state.failing_calls, state.edits, state.searches, state.checks, state.reads,
+        state.loops, state.told, state.seen, state.seen_calls, state.tries.paths,
+    ):  # fmt: skip
+        del ring[: len(ring) // 2]  # the latest one stays
