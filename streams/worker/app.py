@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import faust
 import mode
+from faust.auth import OAuthCredentials
 
 from streams.topics import SESSIONS_TABLE, TASKS_TABLE
 from streams.worker.apply import Applier
+from streams.worker.changelogs import Changelogs
 from streams.worker.engine import Engine
-from streams.worker.faults import abandon
+from streams.worker.faults import EXIT_FAILED, abandon
 from streams.worker.judge import DETECTION
 from streams.worker.overrides import Overrides, OverridesFollower
 from streams.worker.ownership import Ownerships
 from streams.worker.settings import FETCH_BYTES, POLL_RECORDS
 from streams.worker.store import FAUST_LOGGER, StateTable
+from streams.worker.stores import open_stores
 from streams.worker.sweep import Sweeper
 from streams.worker.transport import BatchConsumer, BatchSchema, BatchTransport
 
@@ -83,11 +87,13 @@ class Worker:
         """
         await self.follower.start()
         await self.ownerships.start()
+        changelogs = self.ownerships.changelogs
         following = asyncio.create_task(self.follower.follow(self.engine.reconcile))
+        marking = asyncio.create_task(changelogs.keep_marking(self.consumer, lambda: self.recovering))
         sweeping = asyncio.create_task(Sweeper(self).run())
         starting = asyncio.create_task(self.app.start())
         failing = asyncio.create_task(self.app.wait_until_stopped())
-        tasks: set[asyncio.Task[Any]] = {following, sweeping, starting, failing}
+        tasks: set[asyncio.Task[Any]] = {following, marking, sweeping, starting, failing}
         try:
             while failing in tasks:
                 done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -107,7 +113,7 @@ class Worker:
 
 
 class App(faust.App):
-    """Faust's app, which leaves the file system alone: with a store in memory there is nothing to keep there."""
+    """Faust's app, which leaves the file system alone: what is kept there is not its own."""
 
     logger = FAUST_LOGGER
 
@@ -131,7 +137,13 @@ def build(
         metrics: counts.
         detection: the detectors.
         abandon: ends the process when it must not go on.
+
+    Raises:
+        StoreError: states cannot be stored as the settings say.
     """
+    changelogs = Changelogs(
+        settings, stores=open_stores(settings, partial(abandon, EXIT_FAILED)), metrics=metrics, abandon=abandon
+    )
     app = App(
         settings.app_id,
         broker=[f"kafka://{host}" for host in settings.kafka.hosts],
@@ -150,7 +162,7 @@ def build(
         agent_supervisor=mode.CrashingSupervisor,
         store="memory://",
         Table=StateTable,
-        table_standby_replicas=0,  # with a store in memory they cost and save nothing
+        table_standby_replicas=settings.standby_replicas,
         # Topics are made by `traction topics create`; the group's leader needs none of its own.
         topic_allow_declare=False,
         topic_disable_leader=True,
@@ -159,18 +171,16 @@ def build(
         value_serializer="raw",
         web_enabled=False,  # our own pages; Faust's would serve the table to everyone
     )
-    sessions, tasks = (
-        cast("StateTable", app.Table(name, key_type=bytes, value_type=bytes, partitions=partitions))
-        for name in (SESSIONS_TABLE, TASKS_TABLE)
-    )
+    for name in (SESSIONS_TABLE, TASKS_TABLE):
+        table = cast("StateTable", app.Table(name, key_type=bytes, value_type=bytes, partitions=partitions))
+        table.changelogs = changelogs
     overrides = Overrides(settings.policy)
     applier = Applier(settings, overrides, metrics, detection)
     follower = OverridesFollower(settings.kafka, overrides)
     ownerships = Ownerships(
         settings,
         count=partitions,
-        sessions=sessions,
-        tasks=tasks,
+        changelogs=changelogs,
         extra=lambda: list(follower.positions),
         metrics=metrics,
         abandon=abandon,
@@ -200,6 +210,8 @@ def _add_agent(worker: Worker, topic: str, partitions: int) -> None:
 
 def _credentials(kafka: KafkaSettings) -> CredentialsT | None:
     context = kafka.client_arguments().get("ssl_context")
+    if kafka.tokens is not None:
+        return OAuthCredentials(oauth_cb=kafka.tokens, ssl_context=context)
     if kafka.sasl:
         return faust.SASLCredentials(
             username=kafka.username, password=kafka.password, mechanism=kafka.sasl_mechanism, ssl_context=context

@@ -12,7 +12,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from streams.fencing import fenced
+from streams.fencing import lost
+from streams.kafka import in_words
 from streams.worker.faults import EXIT_LOST
 
 if TYPE_CHECKING:
@@ -79,38 +80,41 @@ class Committer:
                 if taken is None:
                     return
                 async with asyncio.timeout(self._settings.away_timeout):
-                    await self._write(taken, sent)
-                # 8. What was committed is what recovery would give: the tables may have it.
-                self._partition.settle(taken)
+                    offsets = await self._write(taken, sent)
+                # 8. What was committed is what recovery would give: it may be stored.
+                self._partition.settle(taken, **offsets)
                 self._partition.trim(self._live_limit())
                 self._measure(taken, began)
             except Exception as problem:  # noqa: BLE001 - the process ends with it
                 self._lose(problem, sent)
 
-    async def _write(self, taken: Snapshot, sent: list[asyncio.Future[Any]]) -> None:
+    async def _write(self, taken: Snapshot, sent: list[asyncio.Future[Any]]) -> dict[str, int]:
         producer, number = self._producer, self._partition.number
         # 3. Begin. (Not by `async with`: that would wait for an abort when we are fenced or the brokers are gone.)
         await producer.begin_transaction()
         # 4. Send everything; a changelog has one partition for each of ours. Noted one by one: the records before a
         #    failure are asked for its cause.
         settings = self._settings
-        for changelog, changes in (
-            (settings.sessions_changelog, taken.sessions),
-            (settings.tasks_changelog, taken.tasks),
+        ends: dict[str, asyncio.Future[Any]] = {}
+        for table, changelog, changes in (
+            ("sessions", settings.sessions_changelog, taken.sessions),
+            ("tasks", settings.tasks_changelog, taken.tasks),
         ):
             for key, value in changes:
                 future = await producer.send(changelog, key=key, value=value, partition=number)
                 sent.append(future)
+                ends[table] = future
         for out in taken.outgoing:
             future = await producer.send(out.topic, key=out.key, value=out.value, headers=out.headers)
             sent.append(future)
         # 5. Wait until the brokers have it.
         await asyncio.gather(*sent)
-        # 6. The offsets belong to the same transaction. There are none when only tasks expired.
+        # 6. The offsets belong to the same transaction. There are none when something only expired.
         if taken.applied:
             await producer.send_offsets_to_transaction(taken.applied, settings.app_id)
         # 7. Commit.
         await producer.commit_transaction()
+        return {table: future.result().offset for table, future in ends.items()}
 
     async def _run(self) -> None:
         partition, interval = self._partition, self._settings.commit_interval
@@ -124,7 +128,7 @@ class Committer:
 
     def _lose(self, problem: Exception, sent: list[asyncio.Future[Any]]) -> NoReturn:
         number = self._partition.number
-        if fenced(problem, sent):
+        if lost(self._producer, problem, sent):
             self._metrics.transaction_failures.labels("fenced").inc()
             self._abandon(
                 EXIT_LOST,
@@ -134,9 +138,9 @@ class Committer:
         self._metrics.transaction_failures.labels("failed").inc()
         self._abandon(
             EXIT_LOST,
-            f"partition {number} cannot be committed ({type(problem).__name__}: {problem}). Are the brokers reachable, "
-            f"and may we write there? Given up after at most {self._settings.away_timeout:.0f} s; what was not "
-            "committed is read again",
+            f"partition {number} cannot be committed ({in_words(self._settings.kafka, problem)}). Are the brokers "
+            f"reachable, and may we write there? Given up after at most {self._settings.away_timeout:.0f} s; what was "
+            "not committed is read again",
         )
 
     def _measure(self, taken: Snapshot, began: float) -> None:

@@ -102,14 +102,19 @@ class Engine:
         """Note that a batch waits to be applied."""
         if fetched.owner is not None:
             fetched.owner.queued_records += len(fetched.records)
+            fetched.owner.queued_of[fetched.tp] += len(fetched.records)
             fetched.owner.queued_bytes += fetched.size
 
     def full(self, tp: TopicPartition) -> bool:
-        """Tell whether so much of a partition waits to be applied that no more of it should be fetched."""
+        """Tell whether so much of a partition number waits to be applied that no more of this input should be fetched.
+
+        An input of which nothing waits is fetched all the same: a flood in one topic holds up none of the others.
+        """
         owner = self.ownerships.current.get(tp.partition)
         if owner is None or tp.topic not in self.inputs:
             return False
-        return owner.queued_records >= MAX_QUEUED_RECORDS or owner.queued_bytes >= MAX_QUEUED_BYTES
+        full = owner.queued_records >= MAX_QUEUED_RECORDS or owner.queued_bytes >= MAX_QUEUED_BYTES
+        return full and owner.queued_of[tp] > 0
 
     async def handle(self, fetched: Fetched, log: Bounds) -> None:
         """Apply a batch.
@@ -128,6 +133,7 @@ class Engine:
             await self._apply(partition, fetched)
         finally:
             partition.queued_records -= len(fetched.records)
+            partition.queued_of[fetched.tp] -= len(fetched.records)
             partition.queued_bytes -= fetched.size
 
     def reconcile(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from aiokafka import TopicPartition
 
-from streams.kafka import producer
+from streams.kafka import in_words, producer
 from streams.worker.commit import Committer
 from streams.worker.faults import EXIT_LOST
 from streams.worker.live import SESSIONS, TASKS, LiveTable
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
 
     from streams.metrics import WorkerMetrics
+    from streams.worker.changelogs import Changelogs
     from streams.worker.live import Form
     from streams.worker.settings import WorkerSettings
-    from streams.worker.store import StateTable
 
 S = TypeVar("S")
 
@@ -58,8 +58,7 @@ class Ownerships:
     Args:
         settings: names and times.
         count: how many partitions the inputs have.
-        sessions: where Faust recovers the sessions to.
-        tasks: likewise the tasks.
+        changelogs: what is stored.
         extra: partitions of other inputs, of topics that every worker reads whole; partition 0 commits their offsets.
         metrics: counts.
         abandon: ends the process.
@@ -70,16 +69,14 @@ class Ownerships:
         settings: WorkerSettings,
         *,
         count: int,
-        sessions: StateTable,
-        tasks: StateTable,
+        changelogs: Changelogs,
         extra: Callable[[], Collection[TopicPartition]],
         metrics: WorkerMetrics,
         abandon: Callable[[int, str], NoReturn],
     ) -> None:
         self._settings = settings
         self._count = count
-        self.sessions = sessions
-        self.tasks = tasks
+        self.changelogs = changelogs
         self._extra = extra
         self._metrics = metrics
         self._abandon = abandon
@@ -100,6 +97,7 @@ class Ownerships:
     async def stop(self) -> None:
         """Give everything up and leave the brokers."""
         await self.release()
+        self.changelogs.close()
         await self._heart.stop()
 
     async def take(self, assigned: Collection[TopicPartition], offsets: Offsets) -> None:
@@ -125,7 +123,7 @@ class Ownerships:
             async with self._moving, asyncio.timeout(self._settings.away_timeout):
                 await self._take(sorted(wanted), offsets)
         except Exception as problem:  # noqa: BLE001 - the process ends with it; aiokafka would log it and go on
-            self._abandon(EXIT_LOST, f"partitions cannot be taken over ({type(problem).__name__}: {problem})")
+            self._abandon(EXIT_LOST, f"partitions cannot be taken over ({in_words(self._settings.kafka, problem)})")
         self._metrics.rebalances.inc()
         self._metrics.assigned_partitions.set(len(wanted))
         names = ", ".join(map(str, sorted(wanted))) or "none"
@@ -142,8 +140,8 @@ class Ownerships:
         current = {
             number: Partition(
                 number,
-                sessions=self._live(SESSIONS, number, self.sessions),
-                tasks=self._live(TASKS, number, self.tasks),
+                sessions=self._live(SESSIONS, number, self._settings.sessions_changelog),
+                tasks=self._live(TASKS, number, self._settings.tasks_changelog),
                 positions={tp: at for tp, at in positions.items() if number == self._owner(tp)},
             )
             for number in numbers
@@ -202,8 +200,8 @@ class Ownerships:
     def _owner(self, tp: TopicPartition) -> int:
         return tp.partition if tp.topic in self._settings.inputs else EXTRA_OWNER
 
-    def _live(self, form: Form[S], number: int, table: StateTable) -> LiveTable[S]:
-        return LiveTable(form, number, self._count, lambda: table.store.partition(number))
+    def _live(self, form: Form[S], number: int, changelog: str) -> LiveTable[S]:
+        return LiveTable(form, number, self._count, lambda: self.changelogs.states(changelog, number))
 
     def _live_limit(self) -> int:
         return self._settings.live_sessions // max(1, len(self.current))

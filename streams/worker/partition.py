@@ -7,6 +7,7 @@ It is only touched from the event loop and never awaits; talking to Kafka is the
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
     from detectors import SessionState, TaskState
     from schemas.topics import Topic
-    from streams.worker.live import Changes, LiveTable
+    from streams.worker.keeping import Keeping
+    from streams.worker.live import LiveTable
     from streams.worker.outgoing import Outgoing
+    from streams.worker.states import Changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Partition:
         self.ended = False
         self._spoilt = False
         self.queued_records = 0
+        self.queued_of: Counter[TopicPartition] = Counter()
+        """Records that wait, by input."""
         self.queued_bytes = 0
         self.uncommitted = 0
         self.changed = asyncio.Event()
@@ -101,9 +106,9 @@ class Partition:
         self.uncommitted += records
         self.changed.set()
 
-    def expire_tasks(self, keys: list[bytes], before_ms: int) -> int:
-        """Have tasks removed that nothing was heard of for long; see `LiveTable.expire`."""
-        expired = self.tasks.expire(keys, before_ms)
+    def expire(self, table: LiveTable[Any], keys: list[bytes], keeping: Keeping, now_ms: float) -> int:
+        """Have sessions or tasks removed that nothing was heard of for long; see `LiveTable.expire`."""
+        expired = table.expire(keys, keeping, now_ms)
         if expired:
             self.changed.set()
         return expired
@@ -114,7 +119,7 @@ class Partition:
 
     def snapshot(self) -> Snapshot | None:
         """Take what is to be committed; None when there is nothing. State and offsets agree: nothing awaits in here."""
-        if self._spoilt or not (self.applied or self._outgoing or self.tasks.changed):
+        if self._spoilt or not (self.applied or self._outgoing or self.sessions.changed or self.tasks.changed):
             return None
         taken = Snapshot(self.sessions.take(), self.tasks.take(), self._outgoing, self.applied)
         self._outgoing, self.applied = [], {}
@@ -123,10 +128,16 @@ class Partition:
         self.urgent.clear()
         return taken
 
-    def settle(self, taken: Snapshot) -> None:
-        """Take over a snapshot that was committed."""
-        self.sessions.settle(taken.sessions)
-        self.tasks.settle(taken.tasks)
+    def settle(self, taken: Snapshot, *, sessions: int | None = None, tasks: int | None = None) -> None:
+        """Take over a snapshot that was committed.
+
+        Args:
+            taken: the snapshot.
+            sessions: offset of the last record that was written for it to the sessions' changelog; None for none.
+            tasks: likewise to the tasks'.
+        """
+        self.sessions.settle(taken.sessions, sessions)
+        self.tasks.settle(taken.tasks, tasks)
         self.committed.update(taken.applied)
         self.room.set()
 

@@ -12,10 +12,13 @@ import logging
 import signal
 from typing import TYPE_CHECKING
 
+from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
 from schemas.topics import ALERTS, DEAD_LETTERS, OVERRIDES, SESSION_INPUTS
+from streams.access.rights import check_rights
 from streams.fetching import UnreadableBatch
+from streams.kafka import unavailable
 from streams.lag import LagWatch
 from streams.metrics import WorkerMetrics
 from streams.pages import Health, Pages
@@ -64,17 +67,19 @@ async def run(
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
         TopicsError: topics are missing or do not fit together.
+        StoreError: states cannot be stored as the settings say.
         PageError: the pages' address cannot be listened on.
     """
     quiet_libraries()
     with stop_signals() as stop:
+        await check_rights(settings.kafka, "worker", app_id=settings.app_id)
         partitions = await check_topics(settings.kafka, app_id=settings.app_id, topics=TOPICS)
         registry = CollectorRegistry()
         metrics = WorkerMetrics(registry, topics=settings.inputs)
         health = Health(CONDITIONS)
         pages = Pages(page_settings, registry, health)
-        await pages.start()
         worker = build(settings, partitions, metrics)
+        await pages.start()
 
         def ready(numbers: list[int]) -> None:
             which = ", ".join(map(str, numbers)) or "none (other workers have them)"
@@ -96,6 +101,8 @@ async def run(
             problem = task.exception()
             if isinstance(problem, UnreadableBatch):
                 abandon(EXIT_FAILED, str(problem))
+            if isinstance(problem, KafkaError):
+                abandon(EXIT_FAILED, f"the worker failed: {unavailable(settings.kafka, problem)}")
             logger.critical("the worker failed", exc_info=problem)
             abandon(EXIT_FAILED, f"the worker failed: {type(problem).__name__}, see above")
         await _stop(worker, pages, tasks)

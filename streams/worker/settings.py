@@ -7,11 +7,17 @@ and no file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from schemas.topics import ALERTS, DEAD_LETTERS, SESSION_INPUTS, Topic
 from streams.kafka import KafkaSettings
 from streams.policy.policy import Policy
 from streams.topics import DEFAULT_APP_ID, SESSIONS_TABLE, TASK_EVENTS, TASKS_TABLE, changelog_name, task_events_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+StateStore = Literal["memory", "rocksdb"]
 
 POLL_RECORDS = 2_000
 """Most records of one fetch that are handed over at once; what a partition has beyond waits for the next turn."""
@@ -48,8 +54,11 @@ class WorkerSettings:
         live_sessions: sessions and tasks whose state is kept decoded, together and over all partitions.
         session_timeout: seconds without a sign of life after which the group gives a worker up.
         away_timeout: seconds that a commit, or taking partitions over, may last before the worker gives up and exits.
-        sweep_interval: seconds between two looks for tasks that nothing was heard of for longer than
-            `tasks.retention_days` of the policy.
+        sweep_interval: seconds between two looks for sessions and tasks that nothing was heard of for longer than the
+            policy says (`sessions.idle_days`, `sessions.ended_hours`, `tasks.retention_days`).
+        state_store: where the states of sessions and tasks are kept besides the changelogs.
+        state_dir: directory of the files of `rocksdb`; each worker has its own.
+        standby_replicas: how many other workers keep a copy of each partition's states, to take over quickly.
         policy: says by which limits sessions and tasks are judged; its file is followed while the worker runs.
     """
 
@@ -61,6 +70,9 @@ class WorkerSettings:
     session_timeout: float = 30.0
     away_timeout: float = 60.0
     sweep_interval: float = 600.0
+    state_store: StateStore = "memory"
+    state_dir: Path | None = None
+    standby_replicas: int = 0
     policy: Policy = field(default_factory=Policy)
 
     @property

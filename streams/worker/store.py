@@ -1,8 +1,7 @@
-"""The store behind Faust's tables of sessions and of tasks: bytes in memory, kept apart by partition.
+"""Faust's tables of sessions and of tasks: names for what the group assigns and recovers, with nothing in them.
 
-Faust's own memory store mixes all partitions, so that a session sent to two partitions by a wrong partitioner would
-share one entry, and what was deleted while a partition was elsewhere would come back. Faust fills it while it
-recovers; after that, only a committed transaction writes to it.
+What is stored is kept by `streams.worker.changelogs`, which gets the changelogs' records before Faust does. Faust's
+own memory store mixes all partitions, forgets the copies it was told to keep, and begins each recovery from the start.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ import logging
 from typing import TYPE_CHECKING, Any, cast
 
 import faust
+from aiokafka import TopicPartition
 from faust.stores import memory
-
-from streams.worker.records import HEARTBEAT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,62 +19,57 @@ if TYPE_CHECKING:
     from faust.types import TP, EventT
     from faust.types.stores import StoreT
 
+    from streams.worker.changelogs import Changelogs
 
 FAUST_LOGGER = logging.getLogger("faust.worker")
 """For what Faust's code says through our classes; it would use our modules' names."""
 
 
+NOTHING = -1
+"""The offset before the first, to Faust."""
+
+
 class StateStore(memory.Store[bytes, bytes]):
-    """Keeps the states of each partition owned: keys and values as they are in the changelog."""
+    """Tells Faust from where on a changelog is to be read."""
 
     logger = FAUST_LOGGER
+    table: StateTable
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._partitions: dict[int, dict[bytes, bytes]] = {}
+    def persisted_offset(self, tp: TP) -> int | None:
+        """Give the offset of the last record that was applied, -1 for none.
 
-    def partition(self, number: int) -> dict[bytes, bytes]:
-        """Give the states of one partition, to be read and changed."""
-        return self._partitions.setdefault(number, {})
+        With None Faust would keep the offset that it had before of a copy that was thrown away since; and where a
+        rebalance comes in the middle of a recovery, the one that it breaks off would seek None, and end the process.
+        """
+        offset = self.table.changelogs.offset(TopicPartition(*tp))
+        return NOTHING if offset is None else offset
 
     def apply_changelog_batch(
         self, batch: Iterable[EventT[Any]], to_key: Callable[[Any], Any], to_value: Callable[[Any], Any]
     ) -> None:
-        """Take over what was read from the changelog; a record without a value removes its state."""
-        del to_key, to_value  # bytes stay bytes
-        for event in batch:
-            message = event.message
-            key, value = message.key, message.value
-            if key is None or key == HEARTBEAT_KEY:
-                continue
-            states = self.partition(message.partition)
-            if value is None:
-                states.pop(key, None)
-            else:
-                states[key] = value
+        """Do nothing: what Faust gets only says how far was read."""
 
-    async def on_rebalance(
-        self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
-    ) -> None:
-        """Forget partitions that went elsewhere; Faust reads them from the beginning when they come back."""
-        del newly_assigned, generation_id
-        kept = {tp.partition for tp in assigned}
-        for tp in revoked:
-            if tp.partition not in kept:
-                self._partitions.pop(tp.partition, None)
+    async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
+        """Note that what is ours is in step with the changelog."""
+        del standby_tps
+        if active_tps:
+            self.table.changelogs.recovered()
 
 
 class StateTable(faust.Table[bytes, bytes]):
-    """Faust's table with our store: the group's assignment and the recovery are Faust's, the writing is not."""
+    """Faust's table with our store: the group's assignment and the order of recovery are Faust's.
+
+    Attributes:
+        changelogs: what keeps the states; to be set before the app starts.
+    """
 
     logger = FAUST_LOGGER
+    changelogs: Changelogs
 
     def _new_store(self) -> StoreT[bytes, bytes]:
-        return StateStore(
-            "memory://", self.app, self, table_name=self.name, key_type=bytes, value_type=bytes, loop=self.loop
+        return cast(
+            "StoreT[bytes, bytes]",
+            StateStore(
+                "memory://", self.app, self, table_name=self.name, key_type=bytes, value_type=bytes, loop=self.loop
+            ),
         )
-
-    @property
-    def store(self) -> StateStore:
-        """The store."""
-        return cast("StateStore", self.data)

@@ -2,13 +2,16 @@
 
 Overrides of faust-streaming 0.15.3 (aiokafka 0.14, mode 0.7.1; pinned, since these are inner parts):
 
-* `BatchConsumer.getmany` yields one message per fetched batch of an input partition where Faust yields one per record,
-  which costs it some 200 microseconds each. Changelog records go on one by one.
+* `BatchConsumer.getmany` yields one message per fetched batch of a partition where Faust yields one per record, which
+  costs it some 200 microseconds each. What was read of a changelog is applied here: Faust drops what it has queued of
+  the copies of others' partitions when a recovery ends, and goes on after an error. The message it gets instead only
+  says how far was read, markers at the end included.
 * `BatchConsumer._getmany` leaves out partitions that have enough waiting. Faust counts messages, and ours are batches.
-* `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) before Faust's
-  recovery starts, and `on_partitions_revoked` gives them up before Faust tells the tables.
+* `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) and opens what is
+  stored of them before Faust's recovery starts; `on_partitions_revoked` gives them up before Faust tells the tables.
 * `FetchThread._fetch_records` notes under which ownership and from which position to which each fetch went. It waits
   for records by itself, so that position and records are taken in one go.
+  It lets the partitions take turns, where aiokafka hands over all that it fetched of one before the next.
 * `FetchThread._create_worker_consumer` reads committed records only; Faust does so only inside its own transactions.
   It also shortens the time that a broker may hold an empty fetch back.
 * `BatchSchema` lets a batch pass undecoded.
@@ -20,7 +23,7 @@ ever sought here: Faust seeks the committed ones when recovery is done.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import faust
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -29,12 +32,14 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types.tuples import ConsumerMessage
 
 from streams.fetching import UnreadableBatch
+from streams.worker.changelogs import Read
 from streams.worker.engine import Fetched
 from streams.worker.store import FAUST_LOGGER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 
+    from faust.tables.manager import TableManager
     from faust.types import TP, AppT, EventT
 
     from streams.worker.engine import Engine
@@ -49,8 +54,8 @@ Faust's 1,500 each step of a recovery took as long, and a partition that has roo
 REJOIN_PAUSE = 0.05
 """Seconds until the next fetch while partitions are being assigned."""
 
-Moves = dict[TopicPartition, "Fetched | list[Any]"]
-"""What a fetch brought: of inputs a batch, of changelogs the records."""
+Moves = dict[TopicPartition, "Fetched | Read"]
+"""What a fetch brought: of inputs a batch, of changelogs what is to be applied to what is stored."""
 
 
 class FetchThread(driver.AIOKafkaConsumerThread):
@@ -89,14 +94,17 @@ class FetchThread(driver.AIOKafkaConsumerThread):
                 owned = self.consumer.engine.ownerships.current
                 before = self._positions(consumer)
                 records = await fetcher.fetched_records(active_partitions, timeout=0, max_records=max_records)
-                inputs = self.consumer.engine.inputs
-                moves: Moves = {tp: found for tp, found in records.items() if tp.topic not in inputs}
+                self._let_others_go_first(fetcher, records)
+                inputs, moves = self.consumer.engine.inputs, Moves()
                 for tp, end in self._positions(consumer).items():
-                    start = before.get(tp)
-                    if start is not None and start != end:
-                        found = records.get(tp, [])
+                    start, found = before.get(tp), records.get(tp, [])
+                    if start is None or start == end:
+                        continue
+                    if tp.topic in inputs:
                         size = sum(record.serialized_value_size for record in found)
                         moves[tp] = Fetched(owned.get(tp.partition), tp, start, end, found, size)
+                    else:
+                        moves[tp] = Read(owned, tp, start, end, found)
                 if moves or loop.time() >= deadline:
                     return moves
                 waiter = fetcher._create_fetch_waiter()  # noqa: SLF001
@@ -107,12 +115,19 @@ class FetchThread(driver.AIOKafkaConsumerThread):
                 waiter.result()  # raises what the coordinator could not mend, for example a missing right
         return {}
 
+    @staticmethod
+    def _let_others_go_first(fetcher: Any, served: Collection[TopicPartition]) -> None:
+        """Put what was served behind the others: aiokafka begins with the same partition until it is drained."""
+        for tp in served:
+            if (left := fetcher._records.pop(tp, None)) is not None:  # noqa: SLF001
+                fetcher._records[tp] = left  # noqa: SLF001
+
     def _positions(self, consumer: AIOKafkaConsumer) -> dict[TopicPartition, int]:
         subscription = consumer._fetcher._subscriptions.subscription  # noqa: SLF001
         assignment = subscription.assignment if subscription is not None else None
         if assignment is None:
             return {}
-        states = {tp: assignment.state_value(tp) for tp in assignment.tps if tp.topic in self.consumer.engine.inputs}
+        states = {tp: assignment.state_value(tp) for tp in assignment.tps}
         return {tp: state.position for tp, state in states.items() if state is not None and state.has_valid_position}
 
     async def committed(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
@@ -149,7 +164,7 @@ class BatchConsumer(driver.Consumer):
         return await super()._getmany(active_partitions, timeout)
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
-        """Fetch, and yield one message per batch of an input, and one per record of a changelog."""
+        """Fetch, apply what was read of changelogs, and yield one message per batch."""
         moves: Any
         try:
             moves, _ = await self._wait_next_records(timeout)
@@ -158,32 +173,38 @@ class BatchConsumer(driver.Consumer):
         generation = self.app.consumer_generation_id
         if not moves or self.should_stop:
             return
-        batches = {tp: moves.pop(tp) for tp in list(moves) if isinstance(moves[tp], Fetched)}
-        for fetched in batches.values():
-            self.engine.queue(fetched)
-        for tp, fetched in batches.items():
+        for move in moves.values():
+            if isinstance(move, Fetched):
+                self.engine.queue(move)
+            else:
+                self._recover(move)
+        for tp, move in moves.items():
             if self._stale(generation):
                 return  # another ownership begins; what was fetched under this one is read again
             self._read_offset.pop(tp, None)  # else Faust drops what comes from a topic that was made anew
-            yield tp, self._batch_message(tp, fetched)
-        for tp, record in self.scheduler.iterate(moves):
-            if self._stale(generation):
-                return
-            yield tp, self._to_message(tp, record)
+            yield tp, self._message(tp, move)
 
     def _stale(self, generation: int) -> bool:
         return not self.flow_active or self.app.consumer_generation_id != generation
 
-    def _batch_message(self, tp: TP, fetched: Fetched) -> ConsumerMessage:
+    def _recover(self, read: Read) -> None:
+        self.engine.ownerships.changelogs.apply(read)
+        recovery = cast("TableManager", self.app.tables).recovery
+        for offsets in (recovery.active_offsets, recovery.standby_offsets):
+            last = offsets.get(read.tp)
+            if last is not None and last < read.end - 1:
+                offsets[read.tp] = read.end - 1
+
+    def _message(self, tp: TP, move: Fetched | Read) -> ConsumerMessage:
         message: ConsumerMessage = ConsumerMessage(
             topic=tp.topic,
             partition=tp.partition,
-            offset=fetched.end - 1,
-            timestamp=fetched.records[-1].timestamp / 1_000 if fetched.records else 0.0,
+            offset=move.end - 1,
+            timestamp=move.records[-1].timestamp / 1_000 if move.records else 0.0,
             timestamp_type=0,
             headers=None,
             key=None,
-            value=fetched,  # type: ignore[arg-type]  # Faust only hands it on
+            value=move if isinstance(move, Fetched) else None,  # type: ignore[arg-type]  # Faust only hands it on
             checksum=None,
             tp=tp,
             generation_id=self.app.consumer_generation_id,
@@ -198,7 +219,9 @@ class BatchConsumer(driver.Consumer):
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Take over what was assigned, then let Faust recover the table."""
         if not self.app.should_stop:
-            await self.engine.ownerships.take([TopicPartition(*tp) for tp in assigned], self)
+            ownerships, tps = self.engine.ownerships, [TopicPartition(*tp) for tp in assigned]
+            await ownerships.take(tps, self)
+            await ownerships.changelogs.take(tps, ownerships.current, self)
             self.engine.reconcile()
         await super().on_partitions_assigned(assigned, generation_id)
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, cast
-
-from aiokafka import TopicPartition
+from typing import TYPE_CHECKING
 
 from streams.lag import BROKER, Applied
+from streams.worker.recovery import RecoveryWatch, read_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from faust.types import TP
+    from aiokafka import TopicPartition
 
     from streams.pages import Health
     from streams.worker.app import Worker
@@ -43,13 +42,7 @@ def progress(worker: Worker) -> Mapping[TopicPartition, Applied]:
     """
     owned = worker.ownerships.current
     if worker.recovering:
-        # Faust keeps None there until it knows where to begin.
-        offsets = cast("dict[TP, int | None]", dict(worker.tables.recovery.active_offsets))
-        return {
-            TopicPartition(*tp): Applied(offset + 1, None)
-            for tp, offset in offsets.items()
-            if offset is not None and tp.partition in owned
-        }
+        return {tp: Applied(offset + 1, None) for tp, offset in read_back(worker).items()}
     return {
         tp: Applied(position, partition.applied_ms[tp] / 1_000 if tp in partition.applied_ms else None)
         for partition in owned.values()
@@ -71,6 +64,7 @@ class Watch:
         self._worker = worker
         self._health = health
         self._on_ready = on_ready
+        self._recovery = RecoveryWatch(worker)
         self._told: Mapping[int, Partition] | None = None
 
     async def run(self) -> None:
@@ -85,8 +79,9 @@ class Watch:
         worker.metrics.recovery_active.set(int(recovering))
         worker.metrics.live_sessions.set(sum(len(partition.sessions) for partition in owned.values()))
         worker.metrics.live_tasks.set(sum(len(partition.tasks) for partition in owned.values()))
+        far = self._recovery.look()
         if recovering:
-            self._health.fail(RECOVERED, "not yet")
+            self._health.fail(RECOVERED, far)
         else:
             self._health.hold(RECOVERED)
             if owned is not self._told:

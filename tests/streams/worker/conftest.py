@@ -25,6 +25,7 @@ from streams.worker.live import SESSIONS, TASKS, LiveTable
 from streams.worker.overrides import Overrides
 from streams.worker.partition import Partition
 from streams.worker.settings import WorkerSettings
+from streams.worker.states import MemoryStates
 from tests.kit import BEGIN, TOPIC_OF
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ class MakeRecord(Protocol):
         """Build it."""
 
 
-@pytest.fixture
-def record() -> MakeRecord:
+def records_from_zero() -> MakeRecord:
     """Give a builder of records."""
     offsets = itertools.count()
 
@@ -77,6 +77,12 @@ def record() -> MakeRecord:
     return make
 
 
+@pytest.fixture
+def record() -> MakeRecord:
+    """Give a builder of records."""
+    return records_from_zero()
+
+
 class Bench:
     """A partition with what applies to it."""
 
@@ -93,8 +99,8 @@ class Bench:
         """Begin an ownership of the first of some partitions, with what is stored."""
         self.partition = Partition(
             0,
-            sessions=LiveTable(SESSIONS, 0, count, lambda: self.stored),
-            tasks=LiveTable(TASKS, 0, count, lambda: self.stored_tasks),
+            sessions=LiveTable(SESSIONS, 0, count, lambda: MemoryStates(self.stored)),
+            tasks=LiveTable(TASKS, 0, count, lambda: MemoryStates(self.stored_tasks)),
             positions={TopicPartition(name, 0): 0 for name in SETTINGS.inputs},
         )
         return self.partition

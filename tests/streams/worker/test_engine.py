@@ -197,18 +197,22 @@ async def test_a_partition_waits_for_its_commits(
 
 
 async def test_the_queue_is_bounded(bench: Bench, engine: Engine, batch: Callable[..., Fetched]) -> None:
-    """A partition with enough waiting is not fetched from, whatever topic the next records are of; then it is again."""
+    """An input with enough waiting is not fetched, but the others of its number are, while nothing waits of them."""
     other = TopicPartition("agent.control", 0)
     waiting = batch(0, 1)
     big = Fetched(waiting.owner, TOOL_CALLS, 0, 1, waiting.records, MAX_QUEUED_BYTES)
     engine.queue(big)
     assert engine.full(TOOL_CALLS)
+    assert not engine.full(other)
+    little = Fetched(waiting.owner, other, 0, 1, waiting.records, 1)
+    engine.queue(little)
     assert engine.full(other)
     assert not engine.full(TopicPartition("agent.control", 1))
     assert not engine.full(TopicPartition(SETTINGS.sessions_changelog, 0))
     await engine.handle(big, Log())
     assert not engine.full(TOOL_CALLS)
-    assert bench.partition.queued_records == 0
+    assert not engine.full(other)
+    assert bench.partition.queued_records == 1
 
 
 async def test_a_fault_in_the_middle_spoils_the_partition(

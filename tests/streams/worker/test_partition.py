@@ -9,6 +9,7 @@ import pytest
 from detectors import SessionState, decode_state
 from streams.worker.live import SESSIONS, LiveTable
 from streams.worker.records import UnsupportedRecord, decode_stored
+from streams.worker.states import MemoryStates
 from tests.kit import outcome, tool_call, traffic
 from tests.streams.worker.conftest import TOOL_CALLS
 
@@ -91,7 +92,7 @@ def test_changed_sessions_stay_in_memory(bench: Bench, record: MakeRecord) -> No
 )
 def test_misrouted_keys(key: bytes, murmur2: int) -> None:
     """A session is at home where murmur2 of its key puts it (values of UtilsTest of the Apache Kafka sources)."""
-    found = [LiveTable(SESSIONS, number, 4, dict).get(key) for number in range(4)]
+    found = [LiveTable(SESSIONS, number, 4, MemoryStates).get(key) for number in range(4)]
     assert [not live.misrouted for live in found] == [(murmur2 & 0x7FFFFFFF) % 4 == number for number in range(4)]
 
 

@@ -89,3 +89,11 @@ def test_a_second_signal_ends_it_at_once() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], timeout=30, check=False, env=dict(os.environ))
     assert found.returncode == 128 + signal.SIGINT
+
+
+def test_a_store_on_disk_needs_a_directory() -> None:
+    """Without --state-dir it is wrong use, and the message names the flag; a store of another name is refused too."""
+    found = command("worker", "--state-store", "rocksdb")
+    assert found.returncode == 2
+    assert "give --state-dir" in found.stderr
+    assert command("worker", "--state-store", "paper").returncode == 2

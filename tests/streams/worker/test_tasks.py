@@ -16,7 +16,7 @@ from schemas.outputs import Alert
 from streams.forwarded import ORIGIN_HEADER
 from streams.worker.judge import DETECTION, Detection
 from streams.worker.outgoing import kind_of
-from streams.worker.records import encode_stored
+from streams.worker.records import TASK, encode_stored
 from tests.kit import BEGIN, tool_call
 from tests.streams.worker.conftest import (
     ORIGIN,
@@ -225,7 +225,7 @@ def test_an_event_that_a_detector_fails_on(record: MakeRecord, before: int) -> N
 
 def test_a_state_of_another_release_stops_the_worker(telling: Bench, record: MakeRecord) -> None:
     """No event may be set aside for it, nor may the task be begun anew: its loops would be forgotten."""
-    telling.stored_tasks[b"t"] = encode_stored({}, b"\x92\x63\x90")
+    telling.stored_tasks[b"t"] = encode_stored(TASK, {}, b"\x92\x63\x90")
     with pytest.raises(UnsupportedState):
         telling.apply([record(task_event())])
 
