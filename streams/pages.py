@@ -1,7 +1,8 @@
 """The HTTP pages of a process: `/metrics` for Prometheus, `/healthz` (restart me?) and `/readyz` (am I at work?).
 
 They are served on the event loop that does the work, so that an answer proves that it turns; they must not block it
-and have no page that changes anything. They listen on localhost unless told otherwise.
+and have no page that changes anything. They listen on localhost unless told otherwise, and tell strangers nothing but
+whether all is well.
 """
 
 from __future__ import annotations
@@ -9,18 +10,23 @@ from __future__ import annotations
 import errno
 import hmac
 import ipaddress
+import json
 import logging
 import time
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from aiohttp import web
 from prometheus_client.exposition import choose_encoder
+
+from streams.certificate import Certificate, InvalidCertificate
+from streams.page_server import Bounds, PageServer, answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
+    from aiohttp import web
     from prometheus_client import CollectorRegistry
 
 logger = logging.getLogger(__name__)
@@ -31,6 +37,10 @@ and than the election of a broker's leader: to restart a process for nothing cos
 
 STOP_SECONDS = 1.0
 """How long a page that is being written may hold up the end of the process."""
+
+
+METHODS = ("GET", "HEAD")
+"""What the pages answer to."""
 
 
 class PageError(Exception):
@@ -137,19 +147,43 @@ def _verdict(checks: dict[str, str]) -> Verdict:
     return Verdict(all(state == "ok" for state in checks.values()), checks)
 
 
+MAX_TOKEN_CHARS = 1_024
+"""A longer token is not one but a mistake, and would not fit into a request."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageSettings:
-    """Where the pages are.
+    """Where the pages are, and who may read them.
 
     Attributes:
         host: address to listen on.
         port: 0 takes a free one.
-        token: what `/metrics` asks for as a bearer token; None asks for nothing.
+        token: what `/metrics` and the details of health ask for as a bearer token. Where it is None, `/metrics` asks
+            for nothing, and the details are shown to this machine alone.
+        certfile: our certificate and what is between it and its authority, PEM; None for plain HTTP.
+        keyfile: its private key, PEM, without a passphrase.
+
+    Raises:
+        ValueError: the settings contradict each other, or no request could carry the token.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
     token: str | None = field(default=None, repr=False)
+    certfile: Path | None = None
+    keyfile: Path | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.certfile) != bool(self.keyfile):
+            raise ValueError("encrypted pages need both the certificate file and the key file")
+        token = self.token
+        if token is not None and not (
+            0 < len(token) <= MAX_TOKEN_CHARS and token.isascii() and token.isprintable() and " " not in token
+        ):
+            raise ValueError(
+                f"the pages' token must be 1 to {MAX_TOKEN_CHARS} printable ASCII characters without blanks, since it "
+                "is sent in a header: make one with openssl rand -hex 32"
+            )
 
     @property
     def local(self) -> bool:
@@ -169,13 +203,22 @@ class Pages:
         settings: where they are.
         registry: what `/metrics` shows.
         health: what `/healthz` and `/readyz` show.
+        bounds: what strangers can take of the process.
     """
 
-    def __init__(self, settings: PageSettings, registry: CollectorRegistry, health: Health) -> None:
+    def __init__(
+        self, settings: PageSettings, registry: CollectorRegistry, health: Health, *, bounds: Bounds | None = None
+    ) -> None:
         self._settings = settings
         self._registry = registry
         self._health = health
-        self._runner: web.AppRunner | None = None
+        self._bounds = bounds or Bounds()
+        self._server: PageServer | None = None
+        self._pages: dict[str, Callable[[web.BaseRequest], web.Response]] = {
+            "/metrics": self._metrics,
+            "/healthz": lambda request: self._verdict(request, self._health.live()),
+            "/readyz": lambda request: self._verdict(request, self._health.ready()),
+        }
         self.url = ""
         """Where the pages are; empty before the start."""
 
@@ -183,19 +226,20 @@ class Pages:
         """Begin to serve.
 
         Raises:
-            PageError: the address cannot be listened on.
+            PageError: the address cannot be listened on, or the certificate cannot be used.
         """
-        host, port = self._settings.host, self._settings.port
-        app = web.Application()
-        app.router.add_get("/metrics", self._metrics)
-        app.router.add_get("/healthz", self._healthz)
-        app.router.add_get("/readyz", self._readyz)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_SECONDS, handle_signals=False)
-        await runner.setup()
+        settings = self._settings
+        host, port = settings.host, settings.port
+        certificate = None
+        if settings.certfile is not None and settings.keyfile is not None:
+            try:
+                certificate = Certificate(settings.certfile, settings.keyfile)
+            except InvalidCertificate as problem:
+                raise PageError(str(problem)) from None
+        server = PageServer(self._answer, certificate, self._bounds)
         try:
-            await web.TCPSite(runner, host, port).start()
+            port = await server.start(host, port)
         except OSError as problem:
-            await runner.cleanup()
             if problem.errno == errno.EADDRINUSE:
                 raise PageError(
                     f"port {port} of {host} is in use, perhaps by another process of ours: "
@@ -205,48 +249,51 @@ class Pages:
                 f"the pages cannot listen on {host}:{port} ({problem.strerror or problem}): "
                 "give another --host or --port"
             ) from problem
-        self._runner = runner
+        self._server = server
         name = f"[{host}]" if ":" in host else host
-        self.url = f"http://{name}:{runner.addresses[0][1]}"
-        if not self._settings.local and self._settings.token is None:
+        self.url = f"http{'s' if certificate is not None else ''}://{name}:{port}"
+        if not settings.local and settings.token is None:
             logger.warning(
-                "the pages at %s can be read by everyone who reaches this address: set TRACTION_METRICS_TOKEN or "
-                "--metrics-token-file, or bind to 127.0.0.1",
+                "the metrics at %s can be read by everyone who reaches this address, and details of health by nobody: "
+                "set TRACTION_PAGE_TOKEN or --page-token-file, or bind to 127.0.0.1",
                 self.url,
             )
 
     async def stop(self) -> None:
         """Serve no longer."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._server is not None:
+            await self._server.stop(STOP_SECONDS)
+            self._server = None
 
-    async def _metrics(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        if request.method not in METHODS:
+            return answer(
+                HTTPStatus.METHOD_NOT_ALLOWED, "the pages can only be read\n", headers={"Allow": ", ".join(METHODS)}
+            )
+        page = self._pages.get(request.path)
+        return answer(HTTPStatus.NOT_FOUND, "there is no such page\n") if page is None else page(request)
+
+    def _knows_token(self, request: web.BaseRequest) -> bool:
+        # The scheme's name may be written in any case (RFC 9110, section 11.1).
+        scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+        given = sent.strip().encode("utf-8", "surrogateescape")
         token = self._settings.token
-        if token is not None:
-            # The scheme's name may be written in any case (RFC 9110, section 11.1).
-            scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-            given = sent.strip().encode("utf-8", "surrogateescape")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(given, token.encode()):
-                return web.Response(
-                    status=HTTPStatus.UNAUTHORIZED,
-                    headers={"WWW-Authenticate": 'Bearer realm="metrics"'},
-                    text="this page asks for a bearer token\n",
-                )
+        return token is not None and scheme.lower() == "bearer" and hmac.compare_digest(given, token.encode())
+
+    def _metrics(self, request: web.BaseRequest) -> web.Response:
+        if self._settings.token is not None and not self._knows_token(request):
+            return answer(
+                HTTPStatus.UNAUTHORIZED,
+                "this page asks for a bearer token\n",
+                headers={"WWW-Authenticate": 'Bearer realm="traction"'},
+            )
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(self._registry), headers={"Content-Type": content_type})
+        return answer(HTTPStatus.OK, encode(self._registry), content_type=content_type)
 
-    async def _healthz(self, request: web.Request) -> web.Response:
-        del request
-        return _answer(self._health.live())
-
-    async def _readyz(self, request: web.Request) -> web.Response:
-        del request
-        return _answer(self._health.ready())
-
-
-def _answer(verdict: Verdict) -> web.Response:
-    return web.json_response(
-        {"ok": verdict.ok, "checks": verdict.checks},
-        status=HTTPStatus.OK if verdict.ok else HTTPStatus.SERVICE_UNAVAILABLE,
-    )
+    def _verdict(self, request: web.BaseRequest, verdict: Verdict) -> web.Response:
+        """Tell a probe, which has no token, whether all is well, and who may know also what is not."""
+        told: dict[str, object] = {"ok": verdict.ok}
+        if self._knows_token(request) or (self._settings.token is None and self._settings.local):
+            told["checks"] = verdict.checks
+        status = HTTPStatus.OK if verdict.ok else HTTPStatus.SERVICE_UNAVAILABLE
+        return answer(status, json.dumps(told), content_type="application/json; charset=utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import socket
 from typing import TYPE_CHECKING
 
@@ -179,30 +178,6 @@ async def test_metrics_are_given_in_the_format_asked_for(registry: CollectorRegi
         await pages.stop()
 
 
-@pytest.mark.parametrize("sent", [None, "Bearer wrong", "Basic s3cret", "bearer", "Bearer S3CRET", "s3cret"])
-async def test_a_token_keeps_metrics_from_strangers(
-    registry: CollectorRegistry, health: Health, sent: str | None
-) -> None:
-    """Without the token the metrics are refused; the probes, which have none, are answered all the same."""
-    pages = Pages(PageSettings(token="s3cret"), registry, health)  # noqa: S106 - of this test
-    await pages.start()
-    try:
-        headers = {} if sent is None else {"Authorization": sent}
-        status, _, text = await get(f"{pages.url}/metrics", **headers)
-        assert status == 401
-        assert "traction" not in text
-        for scheme in ("Bearer", "bearer", "BEARER"):
-            assert (await get(f"{pages.url}/metrics", Authorization=f"{scheme} s3cret"))[0] == 200
-        assert (await get(f"{pages.url}/healthz"))[0] == 200
-    finally:
-        await pages.stop()
-
-
-def test_the_token_is_never_printed() -> None:
-    """Settings that end up in a log do not tell the token."""
-    assert "s3cret" not in repr(PageSettings(token="s3cret"))  # noqa: S106 - of this test
-
-
 async def test_a_port_in_use_is_named_with_the_remedy(registry: CollectorRegistry, health: Health) -> None:
     """Whoever starts a second process on one machine is told what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -215,31 +190,6 @@ async def test_an_address_that_is_not_ours_is_named(registry: CollectorRegistry,
     """A wrong --host is a sentence, not a stack trace."""
     with pytest.raises(PageError, match=r"192\.0\.2\.1:0.*--host"):
         await Pages(PageSettings(host="192.0.2.1"), registry, health).start()
-
-
-@pytest.mark.parametrize(
-    ("settings", "warns"),
-    [
-        (PageSettings(), False),
-        (PageSettings(host="localhost"), False),
-        (PageSettings(host="0.0.0.0"), True),  # noqa: S104 - what the warning is about
-        (PageSettings(host="0.0.0.0", token="x"), False),  # noqa: S104, S106 - likewise
-    ],
-)
-async def test_pages_open_to_the_network_without_a_token_are_warned_of(
-    registry: CollectorRegistry,
-    health: Health,
-    caplog: pytest.LogCaptureFixture,
-    *,
-    settings: PageSettings,
-    warns: bool,
-) -> None:
-    """By default only this machine can read them; who opens them without a token is told."""
-    caplog.set_level(logging.WARNING, "streams")
-    pages = Pages(settings, registry, health)
-    await pages.start()
-    await pages.stop()
-    assert bool(caplog.records) == warns
 
 
 async def test_pages_listen_on_localhost_by_default(registry: CollectorRegistry, health: Health) -> None:
