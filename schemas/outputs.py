@@ -7,7 +7,7 @@ No record carries a full argument, result or diff: only short redacted excerpts.
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from schemas.common import Agent, Amount, Count, Identifier, Name, SchemaVersion, Share, Task, current_version
 from schemas.events import Instant
@@ -332,3 +332,14 @@ class DeadLetterHeaders(msgspec.Struct, frozen=True, kw_only=True):
     message: Annotated[str, Meta(description="What is wrong and what to do.")] = msgspec.field(
         name="__traction.errors.message"
     )
+    replayed: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^[0-9]+$",
+                description="Only on a receipt, which has no content: the offset, in this partition, of the dead "
+                "letter that was put back onto its topic.",
+            ),
+        ]
+        | UnsetType
+    ) = msgspec.field(name="__traction.errors.replayed", default=UNSET)
