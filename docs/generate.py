@@ -27,6 +27,7 @@ from detectors.features import FEATURES
 from detectors.use import KINDS
 from detectors.weights import DEFAULT_MODEL
 from docs.limit_tables import detectors, ladder, limits, meanings, table, task_detectors
+from docs.role_tables import role_table
 from docs.sink_tables import common_keys, http_keys, type_keys
 from schemas.invalid import InvalidEvent, Reason
 from schemas.topics import TOPICS
@@ -34,6 +35,7 @@ from streams.cli import COMMANDS, traction
 from streams.cli.broker import default_data
 from streams.cli.fixes import default_store
 from streams.cli.options import SharedOption
+from streams.cli.secrets import SECRETS
 from streams.config import flag
 from streams.escalation.metrics import EscalationMetrics
 from streams.kafka import KafkaSettings
@@ -55,6 +57,7 @@ from streams.topics import (
     plan,
     task_events_name,
 )
+from tests.detectors import evasion_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -73,12 +76,6 @@ DIRECTORIES = {
     str(default_store()): "`traction/fixes.sqlite3` in the user's state directory",
 }
 """Defaults that differ from machine to machine."""
-
-SECRETS = {
-    "TRACTION_METRICS_TOKEN": ("Token that `/metrics` asks for.", "TRACTION_METRICS_TOKEN_FILE"),
-    "TRACTION_SASL_PASSWORD": ("Password to log in to Kafka with.", "TRACTION_SASL_PASSWORD_FILE"),
-}
-"""Variables without an option: what they are, and the variable of the option that names a file instead."""
 
 _WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
 _NOTES = re.compile(r"\s*\[(default|env): ([^\]]*)\]")
@@ -227,7 +224,7 @@ def variables() -> str:
         if command not in readers.setdefault(variable, []):
             readers[variable].append(command)
     for variable, (text, file) in SECRETS.items():
-        rows[variable], readers[variable] = ("", text), readers[file]
+        rows[variable], readers[variable] = ("", text), readers[f"TRACTION_{file.upper()}"]
     head = ("variable", "option", "meaning", "read by")
     return table(head, [(f"`{name}`", *rows[name], ", ".join(readers[name])) for name in sorted(rows)])
 
@@ -301,6 +298,11 @@ def replay() -> str:
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"replay": replay},
+    "SECURITY.md": {
+        "evasions": evasion_table.summary,
+        "evasions of calls": evasion_table.calls_table,
+        "evasions of attempts": evasion_table.attempts_table,
+    },
     "docs/commands.md": {"commands": commands, "shared options": shared_options},
     "docs/detectors.md": {"detectors": detectors, "limits": limits},
     "docs/tasks.md": {"task detectors": task_detectors},
@@ -312,6 +314,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "docs/spin-score.md": {"features": features, "learned": learned},
     "docs/tools.md": {"tools": tools, "arguments": arguments},
+    "docs/security.md": {"roles": role_table},
     "docs/operating.md": {"topics": topics, "reasons": reasons, "metrics": metrics, "variables": variables},
 }
 """For each page its generated parts by name."""

@@ -26,11 +26,16 @@ SHARED_KEYS = (
     "bootstrap",
     "fix_config",
     "log_level",
-    "metrics_token_file",
+    "page_certfile",
+    "page_keyfile",
+    "page_token_file",
     "policy",
     "prefix",
     "sasl_mechanism",
     "sasl_password_file",
+    "sasl_token_file",
+    "sasl_token_scope",
+    "sasl_token_url",
     "sasl_username",
     "security_protocol",
     "spin_weights",
@@ -177,7 +182,7 @@ def load(path: Path, commands: Collection[str]) -> Config:
         raise ConfigError(f"{path}: cannot be read ({problem.strerror}); give --config a TOML file") from problem
     except UnicodeDecodeError as problem:
         raise ConfigError(f"{path}: is not UTF-8 ({problem.reason} at byte {problem.start}); save it as such") from None
-    except tomllib.TOMLDecodeError as problem:
+    except (ValueError, RecursionError) as problem:  # a number of thousands of digits is no TOMLDecodeError
         raise ConfigError(f"{path}: is not TOML: {problem}; mend it there") from problem
     for name, table in tables.items():
         _check_table(path, name, table, commands)

@@ -38,6 +38,10 @@ _FENCED = (
 )
 
 
+_REFUSED = (errors.TopicAuthorizationFailedError, errors.GroupAuthorizationFailedError)
+"""What aborts a transaction though nobody else has its id; what is still sent in it then is an `InvalidTxnState`."""
+
+
 def fenced(problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()) -> bool:
     """Tell whether a failed transaction means that somebody else holds the transactional id now.
 
@@ -48,8 +52,10 @@ def fenced(problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()) -> 
         problem: how the transaction failed.
         sent: what was to tell of the records sent in it.
     """
-    failures = [future.exception() for future in sent if future.done() and not future.cancelled()]
-    return any(_says_fenced(failure) for failure in (problem, *failures))
+    failures = [problem, *(future.exception() for future in sent if future.done() and not future.cancelled())]
+    if any(isinstance(failure, _REFUSED) for failure in failures):
+        return False
+    return any(_says_fenced(failure) for failure in failures)
 
 
 def lost(producer: AIOKafkaProducer, problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()) -> bool:

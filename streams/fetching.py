@@ -16,7 +16,7 @@ from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException, KafkaError, UnsupportedCodecError
 from aiokafka.record.default_records import _DefaultRecordBatchPy, _DefaultRecordPy
 from aiokafka.record.memory_records import _MemoryRecordsPy
-from aiokafka.record.util import decode_varint
+from aiokafka.record.util import decode_varint_py as decode_varint  # the one in C reads beyond the end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 FIRST_MAGIC_WITH_HEADERS = 2
 """Format of record batches since Kafka 0.11; older ones have no headers."""
+
+MIN_BATCH_BYTES = 61
+"""Of a batch's header (Kafka protocol guide, "Record Batch")."""
 
 
 class UnreadableBatch(KafkaError):  # type: ignore[misc]  # published without types
@@ -120,8 +123,17 @@ class Batches(_MemoryRecordsPy):  # type: ignore[misc]  # published without type
     """The batches of one fetch, each with its bytes at hand."""
 
     def next_batch(self) -> Any:
-        """Give the next batch; None behind the last."""
+        """Give the next batch; None behind the last.
+
+        Raises:
+            CorruptRecordException: its length is not what it says, or not one that a batch can have: aiokafka's parser
+                in C would read beyond its end.
+        """
         raw = self._next_slice
+        if raw is not None and len(raw) > self.MAGIC_OFFSET and raw[self.MAGIC_OFFSET] >= FIRST_MAGIC_WITH_HEADERS:
+            said = int.from_bytes(raw[self.LENGTH_OFFSET : self.LOG_OVERHEAD], signed=True)
+            if said != len(raw) - self.LOG_OVERHEAD or len(raw) < MIN_BATCH_BYTES:
+                raise CorruptRecordException(f"a batch of {len(raw)} bytes says that {said} follow")
         batch = super().next_batch()
         return Batch(batch, raw) if batch is not None and batch.magic >= FIRST_MAGIC_WITH_HEADERS else batch
 

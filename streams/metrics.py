@@ -224,9 +224,14 @@ class WorkerMetrics(ConsumerMetrics):
             "traction_task_events_total", "Events forwarded to their task, by kind.", ["kind"], registry=registry
         )
         create(self.task_events, get_args(TaskEventKind))
+        self.sessions_expired = Counter(
+            "traction_sessions_expired_total",
+            "Sessions that were forgotten since nothing was heard of them for as long as sessions are kept.",
+            registry=registry,
+        )
         self.tasks_expired = Counter(
             "traction_tasks_expired_total",
-            "Tasks whose state was removed since nothing was heard of them for as long as tasks are kept.",
+            "Tasks that were forgotten since nothing was heard of them for as long as tasks are kept.",
             registry=registry,
         )
         self.state_bytes = Counter(
@@ -244,6 +249,23 @@ class WorkerMetrics(ConsumerMetrics):
         self.recovery_active = Gauge(
             "traction_recovery_active", "1 while state is read back from the changelogs, else 0.", registry=registry
         )
+        self.recovery_remaining = Gauge(
+            "traction_recovery_remaining_records",
+            "Offsets of the changelogs still to be read back until work goes on; 0 when none is.",
+            registry=registry,
+        )
+        self.recovery_seconds = Gauge(
+            "traction_recovery_duration_seconds",
+            "Time that the last reading back of state took, until this process worked.",
+            registry=registry,
+        )
+        self.recovered_records = Counter(
+            "traction_recovered_records_total",
+            "Changelog records read back, by whether the partition is this process's own or it keeps a standby copy.",
+            ["copy"],
+            registry=registry,
+        )
+        create(self.recovered_records, ("own", "standby"))
         self.applied_twice = Counter(
             "traction_applied_twice_total",
             "Events that the state says were applied already: must stay 0, anything else is a defect.",

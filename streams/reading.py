@@ -91,6 +91,7 @@ class Reader:
         since: datetime | None = None,
         start: Positions | None = None,
         until: Positions | None = None,
+        long: bool = False,
     ) -> AsyncIterator[ConsumerRecord]:
         """Give a topic's records up to its end as it is when this begins; none when there is no such topic.
 
@@ -100,6 +101,7 @@ class Reader:
             since: only records written then or later, by the time that the record has on the brokers.
             start: where to begin, as `ends` gave it earlier; None for the beginning.
             until: where to end, likewise; None for the end as it is now.
+            long: whether the time counts anew with whatever comes, for a topic of any length.
 
         Raises:
             TooSlow: it takes too long, or the brokers are away.
@@ -119,6 +121,8 @@ class Reader:
                 for record in records:
                     if record.offset < ends[tp] and key in {None, record.key}:
                         yield record
+            if long and fetched:
+                deadline = self._deadline()
 
     async def follow(self, positions: Positions, *, key: bytes | None = None) -> AsyncIterator[ConsumerRecord]:
         """Give what comes from given positions on, without an end: whoever calls says how long.

@@ -29,6 +29,18 @@ MAX_KEPT_KEY_BYTES = 2**16
 MAX_KEPT_HEADER_BYTES = 2**19
 """Bytes of headers that are kept; those of a record with more are left out of its dead letter."""
 
+CUT = ". Cut for want of room, bytes kept: "
+"""Begins what is said at the end of a dead letter's message when a part of the record is missing in it."""
+
+NOT_TEXT = "the name of a header is not UTF-8"
+"""What is said of a record with such a header; its dead letter has the name in another form."""
+
+REPLAY_PREFIX = "__traction.replay."
+"""What the names of headers begin with that a record has which was put back from the dead letters."""
+
+FOR_GROUP = f"{REPLAY_PREFIX}group"
+"""The one group that is to read a notification which was put back: all other sinks had it."""
+
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """Version 00 of the header and what later versions must begin with (W3C Trace Context, "traceparent Header")."""
 
@@ -49,7 +61,7 @@ def check_header_names(headers: Iterable[tuple[str, bytes | None]]) -> None:
         InvalidEvent: one is not.
     """
     if not all(name.isascii() or _is_text(name) for name, _ in headers):
-        raise InvalidEvent("not_utf8", "the name of a header is not UTF-8", "encode the names of headers as UTF-8")
+        raise InvalidEvent("not_utf8", NOT_TEXT, "encode the names of headers as UTF-8")
 
 
 def traceparent(headers: Iterable[tuple[str, bytes | None]]) -> bytes | None:
@@ -57,6 +69,11 @@ def traceparent(headers: Iterable[tuple[str, bytes | None]]) -> bytes | None:
     return next(
         (value for name, value in headers if name == "traceparent" and value and _TRACEPARENT.fullmatch(value)), None
     )
+
+
+def meant_for(headers: Iterable[tuple[str, bytes | None]], group: str) -> bool:
+    """Tell whether a notification is for a group: all are, but for those that were put back for another one."""
+    return all(value == group.encode() for name, value in headers if name == FOR_GROUP)
 
 
 def dead_letter(record: ConsumerRecord, problem: InvalidEvent, group: str) -> DeadLetter:
@@ -81,7 +98,7 @@ def dead_letter(record: ConsumerRecord, problem: InvalidEvent, group: str) -> De
     if header_bytes > MAX_KEPT_HEADER_BYTES:
         cut.append(f"headers 0 of {header_bytes}")
         came = []
-    told = f". Cut for want of room, bytes kept: {', '.join(cut)}" if cut else ""
+    told = f"{CUT}{', '.join(cut)}" if cut else ""
     reasons = dead_letter_headers(
         came,
         topic=record.topic,

@@ -28,8 +28,8 @@ def judge(
 ) -> list[str]:
     """Say what is wrong with the topics as they are, a sentence each; nothing when all is well.
 
-    Partition counts, cleanup where it decides what is lost, and sizes of dead letters are judged; retention is left to
-    whoever runs the brokers.
+    Partition counts, cleanup where it decides what is lost or read back, and sizes of dead letters are judged;
+    retention is left to whoever runs the brokers.
 
     Args:
         settings: gives the prefix.
@@ -51,7 +51,26 @@ def judge(
                 f"Set it: kafka-configs.sh --alter --topic {name} "
                 f"--add-config {shlex.quote(f'cleanup.policy={_bracketed(wanted)}')}"
             )
+        problems += _uncompacted(name, plans[name].config, topic.config)
     return problems + _small_dead_letters(settings, there, app_id)
+
+
+def _uncompacted(name: str, wanted: Mapping[str, str], is_: Mapping[str, str]) -> list[str]:
+    """Say where a topic of states forgets removals too soon, or what was written over too late."""
+    problems = []
+    for key, too, effect in (
+        ("delete.retention.ms", "less", "a worker's copy on disk may miss what was removed"),
+        ("max.compaction.lag.ms", "more", "it grows, and is read for long when a worker takes a partition over"),
+    ):
+        if key not in wanted:
+            continue
+        found = int(is_.get(key, wanted[key]))
+        if found < int(wanted[key]) if too == "less" else found > int(wanted[key]):
+            problems.append(
+                f"topic {name} has {key}={found}, {too} than {wanted[key]}: {effect}. "
+                f"Set it: kafka-configs.sh --alter --topic {name} --add-config {key}={wanted[key]}"
+            )
+    return problems
 
 
 def _bracketed(value: str) -> str:

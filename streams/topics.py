@@ -51,17 +51,22 @@ TASK_EVENTS = Topic(
 )
 """A topic of the workers' own, no part of the contract: named by `task_events_name`, its form may change any time."""
 
-LADDERS_CONFIG = {
-    "cleanup.policy": "compact",
-    # Compaction leaves the newest segment alone, and whoever takes a partition reads it: 64 MiB take a second or so.
-    "segment.bytes": str(2**26),
-}
-"""Configuration of the escalation consumer's own topic, no part of the contract: named by `ladders_name`."""
-
 KNOWN_SECONDS = 3.0
 """How long the brokers may take to learn of a topic that was just created."""
 
 MS_PER_HOUR = 3_600_000
+
+TOMBSTONES_KEPT_HOURS = 24
+"""How long a changelog tells that a state was removed: Kafka's default. A copy away for longer is read anew."""
+
+STATES_CONFIG = {
+    "cleanup.policy": "compact",
+    "delete.retention.ms": str(TOMBSTONES_KEPT_HOURS * MS_PER_HOUR),
+    # By default half of a log must be old, and its newest segment, of a week or 1 GiB, waits: all of it is read back.
+    "max.compaction.lag.ms": str(12 * MS_PER_HOUR),  # closes segments as well; reads each topic twice a day
+    "segment.bytes": str(2**26),  # 64 MiB are read in a second or so
+}
+"""Configuration of changelogs and ladders, no part of the contract."""
 
 Outcome = Literal["created", "exists"]
 
@@ -148,12 +153,8 @@ def plan(
         )
         for topic in contract.TOPICS
     ]
-    plans += [
-        Plan(name=name, partitions=partitions, config=config, same_partitions=True)
-        for name, config in (
-            worker_topics(app_id) | {ladders_name(group or default_group(app_id)): LADDERS_CONFIG}
-        ).items()
-    ]
+    own = worker_topics(app_id) | {ladders_name(group or default_group(app_id)): STATES_CONFIG}
+    plans += [Plan(name, partitions, config, same_partitions=True) for name, config in own.items()]
     return tuple(plans)
 
 
@@ -163,10 +164,8 @@ def _same_partitions(topic: Topic) -> bool:
 
 def worker_topics(app_id: str) -> dict[str, dict[str, str]]:
     """Give the configuration of the workers' own topics, by name: no part of the contract."""
-    return {
-        task_events_name(app_id): _config(TASK_EVENTS),
-        **{changelog_name(app_id, table): {"cleanup.policy": "compact"} for table in (SESSIONS_TABLE, TASKS_TABLE)},
-    }
+    changelogs = {changelog_name(app_id, table): STATES_CONFIG for table in (SESSIONS_TABLE, TASKS_TABLE)}
+    return {task_events_name(app_id): _config(TASK_EVENTS)} | changelogs
 
 
 def _config(topic: Topic) -> dict[str, str]:

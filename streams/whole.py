@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streams.kafka import consumer
+from streams.kafka import consumer, stop_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class WholeTopic:
 
     async def stop(self) -> None:
         """Leave the brokers."""
-        await self._consumer.stop()
+        await stop_client(self._consumer)
 
     async def _take(self) -> int:
         fetched: dict[TopicPartition, list[ConsumerRecord]] = await self._consumer.getmany(timeout_ms=POLL_MS)

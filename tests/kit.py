@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import msgspec
 from aiokafka import TopicPartition
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.protocol.admin import AlterConfigsRequest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from aiokafka import AIOKafkaConsumer
+    from aiokafka.admin import AIOKafkaAdminClient
     from aiokafka.structs import ConsumerRecord
 
     from schemas.topics import Topic
@@ -297,6 +300,16 @@ async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 30.0) 
     while not await condition():
         assert time.monotonic() < deadline, "the condition did not come about in time"
         await asyncio.sleep(0.2)
+
+
+async def compact_at_once(client: AIOKafkaAdminClient, wire: Wire) -> None:
+    """Have the brokers compact both changelogs within moments of what is written, and drop tombstones with it."""
+    topic = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.001"}
+    topic["delete.retention.ms"] = "0"
+    names = (wire.changelog, wire.tasks_changelog)
+    await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, topic) for name in names])
+    every = (ConfigResourceType.BROKER, "", [("log.cleaner.backoff.ms", "300")])  # of all brokers, while they run
+    await client._send_request(AlterConfigsRequest(resources=[every]))
 
 
 async def assert_same(wire: Wire, wanted: Outcome) -> None:

@@ -116,7 +116,7 @@ def _label(place: str, line: bytes) -> Label:
             raise InvalidLabels(f"{place}: not an object; write {{...}} with session_id and label") from None
         name = found["name"]
         raise InvalidLabels(f"{place}: field `{name}` is missing or wrong; {_REMEDIES[name]}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidLabels(f"{place}: not JSON; write one object a line") from None
     if label.label == "loop" and label.first_loop_seq is None:
         raise InvalidLabels(

@@ -15,6 +15,7 @@ import click
 
 from streams.cli.output import OutputError, guard, tell
 from streams.config import LIMITS_TABLE, Config, ConfigError, flag, load
+from streams.masking import mask_failures, masked
 
 VARIABLES = "TRACTION"
 """What the names of all environment variables start with."""
@@ -33,6 +34,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "broker": Entry("streams.cli.broker:broker", "Run an Apache Kafka broker for development and tests."),
     "topics": Entry("streams.cli.topics:topics", "Create and check the topics."),
+    "acl": Entry("streams.cli.acl:acl", "See, create and check who may do what on the brokers (ACLs)."),
     "worker": Entry("streams.cli.worker:worker", "Read agents' events, detect wheelspin, write alerts."),
     "escalate": Entry(
         "streams.cli.escalate:escalate", "Do what the policy says about loops, step by step, until they end."
@@ -43,9 +45,16 @@ COMMANDS = {
         "See which tasks flap and how far they have climbed; clear one, so that it is tried again.",
     ),
     "alerts": Entry("streams.cli.alerts:alerts", "Follow alerts as they come; say that one was wrong."),
+    "dead-letters": Entry(
+        "streams.cli.dead_letters:dead_letters",
+        "See what was refused and why; put it back once what was wrong is mended.",
+    ),
     "fitness": Entry("streams.cli.fitness:fitness", "Tell how configurations of agents fare with types of tasks."),
     "policy": Entry("streams.cli.policy:policy", "Check a policy file, and see what it says for a session."),
     "sinks": Entry("streams.cli.sinks:sinks", "See who is told, and try it out."),
+    "settings": Entry(
+        "streams.cli.settings:settings", "See which settings are in force for a command, and where each comes from."
+    ),
     "replay": Entry("streams.cli.replay:replay", "Run the detectors over recorded sessions, in files or directories."),
     "backtest": Entry(
         "streams.cli.backtest:backtest", "Score the detectors on recorded sessions that a person has labelled."
@@ -71,7 +80,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name].target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
-        name_variables(command, f"{VARIABLES}_{cmd_name.upper()}")
+        name_variables(command, f"{VARIABLES}_{cmd_name.upper().replace('-', '_')}")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -168,6 +177,7 @@ def check_limits(config: Config) -> None:
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted, 141 nobody reads the output."""
     guard()
+    mask_failures()
     try:
         code = run()
     except OutputError as problem:
@@ -185,6 +195,7 @@ def run() -> int:
     try:
         code = traction.main(prog_name="traction", standalone_mode=False)
     except click.ClickException as problem:
+        problem.message = masked(problem.message)
         problem.show()
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from streams.backtest import calibration_plot, fold_words, plot, words
 from streams.backtest.folds import BOTH, RULES
 from streams.backtest.picture import draw
+from streams.cli.output import json_text
 from streams.cli.recordings import EXIT_UNREADABLE
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Result:
             "unreadable": self.unreadable,
             "folds": self.folds,
         }
-        return msgspec.json.format(msgspec.json.encode(whole | rest), indent=2)
+        return json_text(whole | rest, indent=2)
 
     def lines(self, *, unlabelled: bool) -> Iterator[str]:
         """Give what people read: the sessions first, the totals last, where a terminal stops.

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-import msgspec
 
 from streams.cli.options import FILE, Command, shared
+from streams.cli.output import json_text
 from streams.fixes import CircularFixDetector, FixesError, FixOutcome, StoreError
 from streams.fixes.words import BLOCKS, answer_lines, summary_lines, timeline_lines
 from streams.places import user_directory
@@ -147,7 +147,7 @@ def record(
         subtask, approach, files, FixOutcome(outcome), error, diff=_text(diff), failing=failing
     )
     if as_json:
-        click.echo(msgspec.json.encode(attempt))
+        click.echo(json_text(attempt))
     else:
         say([f"recorded attempt #{attempt.number} of {plain(attempt.subtask_id)}: {attempt.outcome}"])
 
@@ -186,7 +186,7 @@ def check(
     """Tell whether an approach that is about to be tried is circular. Records no attempt."""
     result = detector.is_circular_fix(subtask, approach, files=files, diff=_text(diff))
     if as_json:
-        click.echo(msgspec.json.encode(result))
+        click.echo(json_text(result))
     else:
         say(answer_lines(result))
     return EXIT_CIRCULAR if result.is_circular else 0
@@ -199,7 +199,7 @@ def timeline(*, detector: CircularFixDetector, subtask: str, as_json: bool) -> N
     """Show the attempts of a subtask, each with how alike its words are to those of the one before."""
     entries = detector.get_timeline(subtask)
     if as_json:
-        click.echo(msgspec.json.encode(entries))
+        click.echo(json_text(entries))
     else:
         say(timeline_lines(subtask, entries, ascii_only=only_ascii()))
 
@@ -210,7 +210,7 @@ def summary(*, detector: CircularFixDetector, as_json: bool) -> None:
     """Print figures over all subtasks, also over what was cleared or has expired since."""
     figures = detector.get_summary()
     if as_json:
-        click.echo(msgspec.json.encode(figures))
+        click.echo(json_text(figures))
     else:
         say(summary_lines(figures))
 
@@ -228,7 +228,7 @@ def forget(*, detector: CircularFixDetector, subtask: str | None, everything: bo
         raise click.UsageError("--all and --yes go together: they forget every subtask, and the figures of the summary")
     forgotten = detector.cleanup_all() if subtask is None else detector.cleanup_subtask(subtask)
     if as_json:
-        click.echo(msgspec.json.encode({"forgotten": forgotten}))
+        click.echo(json_text({"forgotten": forgotten}))
     else:
         say([f"forgot {counted(forgotten, 'attempt')}"])
 

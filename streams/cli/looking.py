@@ -14,11 +14,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
-import msgspec
-from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
+from aiokafka.errors import KafkaError
 
 from schemas.common import MAX_ID_CHARS
 from streams.cli.options import Number, kafka_options, log_options
+from streams.cli.output import json_text
 from streams.inspection.facts import NEEDED, OPTIONAL, Looker
 from streams.inspection.story import entries, latest_report, moment, report_lines
 from streams.kafka import KafkaUnavailable, unavailable
@@ -49,7 +49,6 @@ MOST_COMPARED = 5_000
 MOST_CELL = 60
 """Characters of an id or name in a table; whole ids are in the JSON."""
 
-_STEERING = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """What JSON lets stand as it is, and a terminal may obey, or a reader take for the end of a line: control characters
 above ASCII's first ones, directions, zero-width characters, exotic line ends."""
 
@@ -195,13 +194,6 @@ def run(kafka: KafkaSettings, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return asyncio.run(work())
     except (KafkaUnavailable, TopicsError, TooSlow) as problem:
         raise click.ClickException(str(problem)) from problem
-    except TopicAuthorizationFailedError as problem:
-        who = kafka.username or "who does not log in"
-        names = ", ".join(sorted(problem.args[0])) if problem.args and isinstance(problem.args[0], set) else problem
-        raise click.ClickException(
-            f"no rights on the brokers ({names}): have {who} be allowed to read the topics, and to write "
-            f"{kafka.prefix}control and {kafka.prefix}overrides"
-        ) from problem
     except (KafkaError, TimeoutError) as problem:
         raise click.ClickException(str(unavailable(kafka, problem))) from problem
 
@@ -260,8 +252,7 @@ def known(
 
 def line(value: Any) -> None:
     """Print a value as one line of JSON, with escapes for what could steer a terminal or end the line."""
-    text = msgspec.json.encode(value).decode()
-    click.echo(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode())
+    click.echo(json_text(value))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

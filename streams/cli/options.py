@@ -1,7 +1,6 @@
 """Options that several commands share: how to reach Kafka, the pages, the log, the spin score; types of options.
 
-Each decorator turns its options into one settings object. Secrets come from the environment or a file, never from the
-command line, where other users of the machine could read them.
+Each decorator turns its options into one settings object. None takes a secret: see `streams.cli.secrets`.
 """
 
 from __future__ import annotations
@@ -22,9 +21,11 @@ import msgspec
 
 from detectors.weights import InvalidWeights, read_weights
 from schemas.topics import DEFAULT_PREFIX
+from streams.cli.secrets import secret
 from streams.config import flag
 from streams.escalation.text import line
 from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
+from streams.masking import MaskingFormatter
 from streams.pages import PageSettings
 from streams.policy.load import InvalidPolicy, UnreadablePolicy, read_policy
 from streams.policy.policy import Policy
@@ -104,28 +105,6 @@ def shared(name: str, text: str, argument: str | None = None, **attributes: Any)
     return click.option(*names, cls=SharedOption, help=f"{text}  [env: {variable}]", **attributes)
 
 
-def secret(variable: str, file: Path | None, option: str) -> str | None:
-    """Read a secret from its file, else from the environment.
-
-    Args:
-        variable: name of the environment variable.
-        file: the file, or None.
-        option: the option that named the file, for the message.
-
-    Raises:
-        click.UsageError: the file cannot be read, or there is nothing in it.
-    """
-    if file is None:
-        return os.environ.get(variable) or None
-    try:
-        text = file.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise click.UsageError(f"{option}: {file} cannot be read: {problem}") from problem
-    if not text:
-        raise click.UsageError(f"{option}: {file} is empty; write the secret into it")
-    return text
-
-
 def kafka_options(command: Command) -> Command:
     """Give a command the options to reach Kafka, as its argument `kafka`, a `KafkaSettings`."""
 
@@ -144,10 +123,19 @@ def kafka_options(command: Command) -> Command:
         type=click.Choice(get_args(SecurityProtocol)),
     )
     @shared("--sasl-mechanism", "How to log in.", default="SCRAM-SHA-512", type=click.Choice(get_args(SaslMechanism)))
-    @shared("--sasl-username", "User name to log in with.")
+    @shared("--sasl-username", "User name to log in with; with a token server the client id.")
     @shared(
-        "--sasl-password-file", "File with the password; else the variable TRACTION_SASL_PASSWORD is read.", type=FILE
+        "--sasl-password-file",
+        "File with the password, or the client's secret; else the variable TRACTION_SASL_PASSWORD is read.",
+        type=FILE,
     )
+    @shared(
+        "--sasl-token-file",
+        "File with the token for OAUTHBEARER, which somebody keeps fresh; read at each login.",
+        type=FILE,
+    )
+    @shared("--sasl-token-url", "Token server that gives one for the client id and secret.", metavar="URL")
+    @shared("--sasl-token-scope", "Scope that it is asked for.", metavar="SCOPE")
     @shared("--ssl-cafile", "Authorities that signed the brokers' certificates, PEM; else the system's.", type=FILE)
     @shared("--ssl-certfile", "Our own certificate, PEM, for brokers that ask for one.", type=FILE)
     @shared("--ssl-keyfile", "Its private key, PEM, without a passphrase.", type=FILE)
@@ -160,6 +148,9 @@ def kafka_options(command: Command) -> Command:
         sasl_mechanism: SaslMechanism,
         sasl_username: str | None,
         sasl_password_file: Path | None,
+        sasl_token_file: Path | None,
+        sasl_token_url: str | None,
+        sasl_token_scope: str | None,
         ssl_cafile: Path | None,
         ssl_certfile: Path | None,
         ssl_keyfile: Path | None,
@@ -173,6 +164,9 @@ def kafka_options(command: Command) -> Command:
                 sasl_mechanism=sasl_mechanism,
                 username=sasl_username,
                 password=secret("TRACTION_SASL_PASSWORD", sasl_password_file, "--sasl-password-file"),
+                token_file=sasl_token_file,
+                token_url=sasl_token_url,
+                token_scope=sasl_token_scope,
                 cafile=ssl_cafile,
                 certfile=ssl_certfile,
                 keyfile=ssl_keyfile,
@@ -206,14 +200,33 @@ def page_options(default_port: int) -> Callable[[Command], Command]:
             help="Port of these pages; 0 takes a free one, which the ready line tells.",
         )
         @shared(
-            "--metrics-token-file",
-            "File with a token that /metrics asks for; else the variable TRACTION_METRICS_TOKEN is read.",
+            "--page-token-file",
+            "File with the token that /metrics and details of health ask for; else the variable TRACTION_PAGE_TOKEN "
+            "is read.",
             type=FILE,
         )
+        @shared(
+            "--page-certfile",
+            "Certificate to encrypt the pages with, and its chain, PEM; read anew when it is renewed.",
+            type=FILE,
+        )
+        @shared("--page-keyfile", "Its private key, PEM, without a passphrase.", type=FILE)
         @functools.wraps(command)
-        def with_pages(*, host: str, port: int, metrics_token_file: Path | None, **others: Any) -> Any:
-            token = secret("TRACTION_METRICS_TOKEN", metrics_token_file, "--metrics-token-file")
-            return command(pages=PageSettings(host=host, port=port, token=token), **others)
+        def with_pages(
+            *,
+            host: str,
+            port: int,
+            page_token_file: Path | None,
+            page_certfile: Path | None,
+            page_keyfile: Path | None,
+            **others: Any,
+        ) -> Any:
+            token = secret("TRACTION_PAGE_TOKEN", page_token_file, "--page-token-file")
+            try:
+                pages = PageSettings(host=host, port=port, token=token, certfile=page_certfile, keyfile=page_keyfile)
+            except ValueError as problem:
+                raise click.UsageError(str(problem)) from problem
+            return command(pages=pages, **others)
 
         return with_pages
 
@@ -305,7 +318,7 @@ class Throttle(logging.Filter):
         return True
 
 
-class PlainFormatter(logging.Formatter):
+class PlainFormatter(MaskingFormatter):
     """Writes each message as one line without control characters: an id may have any, and acts on nobody's terminal."""
 
     MOST = 8_000

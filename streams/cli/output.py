@@ -1,7 +1,7 @@
 """Standard output and standard error that say in words when they cannot be written to: a full disk, a reader gone.
 
 Python would show a stack trace, and a second one when it exits. What a command was doing is unwound like any failure,
-so that nothing is left running; it decides nothing else.
+so that nothing is left running; it decides nothing else but the form of JSON.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import json
 import logging
 import os
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -24,6 +27,13 @@ logger = logging.getLogger(__name__)
 EXIT_UNWRITTEN = 1
 EXIT_NO_READER = 141
 """128 + SIGPIPE, as a shell reports a command whose reader (`| head`) went away."""
+
+
+_STEERING = re.compile(
+    "[\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""What could steer a terminal, end a line or hide in one, and JSON leaves as it is; control characters it escapes."""
 
 
 class OutputError(OSError):
@@ -79,6 +89,19 @@ def tell(problem: OutputError) -> None:
     if problem.exit_code != EXIT_NO_READER:
         with contextlib.suppress(OSError):
             click.echo(f"Error: {problem}", err=True)
+
+
+def json_text(value: Any, *, indent: int = -1) -> bytes:
+    """Give a value as JSON for standard output, with escapes for what could steer a terminal or hide from its reader.
+
+    Args:
+        value: what msgspec can encode.
+        indent: blanks for each level; on one line when negative.
+    """
+    encoded = msgspec.json.encode(value)
+    if indent >= 0:
+        encoded = msgspec.json.format(encoded, indent=indent)
+    return _STEERING.sub(lambda found: json.dumps(found[0])[1:-1], encoded.decode()).encode()
 
 
 def announce(text: str) -> None:

@@ -14,6 +14,7 @@ from schemas.common import Agent, Task
 from streams.cli.facts import facts_options
 from streams.cli.looking import Id, json_option, reading_options, run, table
 from streams.cli.options import policy_option, with_policy
+from streams.cli.output import json_text
 from streams.config import Config
 from streams.policy.conditions import Facts, facts_of
 from streams.policy.explaining import Row, ladder_rows, limit_rows
@@ -85,7 +86,7 @@ def check(config: Config | None, *, file: Path, as_json: bool) -> int:
         whole: dict[str, Any] = {"ok": not code, "file": str(file), "problems": problems}
         if found is not None:
             whole |= {"rules": [rule.name for rule in found.rules], "sinks": sorted(found.sinks)}
-        click.echo(msgspec.json.format(msgspec.json.encode(whole), indent=2))
+        click.echo(json_text(whole, indent=2))
         return code
     for told in problems:
         click.echo(f"error: {plain(told)}", err=True)
@@ -168,7 +169,7 @@ def explain(
             "limits": [row._asdict() for row in limit_list],
             "ladder": [row._asdict() for row in ladder_list],
         }
-        click.echo(msgspec.json.encode(whole))
+        click.echo(json_text(whole))
         return
     whom = "" if session_id is None else f"session {plain(session_id)}, "
     click.echo(f"for: {whom}{_whom(told)}")

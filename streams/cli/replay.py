@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from streams.cli.facts import assumed_options
 from streams.cli.options import Number, kafka_options, policy_option, weights_option, with_policy
+from streams.cli.output import json_text
 from streams.cli.recordings import EXIT_UNREADABLE, FORMATS, PAGE, Reader, limits_option, paths_argument, read_limits
 from streams.kafka import KafkaSettings, KafkaUnavailable
 from streams.publish import Published, publish
@@ -113,7 +113,7 @@ def judge(reader: Reader, policy: Policy, *, as_json: bool, show_all: bool, fail
         if as_json:
             for alert in played.alerts:
                 reader.progress.clear()
-                click.echo(msgspec.json.encode(row(session, alert)))
+                click.echo(json_text(row(session, alert)))
         elif played.alerts or show_all:
             reader.progress.clear()
             for line in session_lines(played):

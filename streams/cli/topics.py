@@ -31,6 +31,9 @@ T = TypeVar("T")
 TELLING = ("cleanup.policy", "retention.ms", "max.message.bytes", "min.insync.replicas", "message.timestamp.type")
 """What is shown of a topic's configuration: what we set."""
 
+TELLING_COMPACTED = ("delete.retention.ms", "max.compaction.lag.ms", "segment.bytes")
+"""The same of topics that are compacted and nothing else."""
+
 app_id_option = click.option(
     "--app-id", default=DEFAULT_APP_ID, help="The worker's application id; begins the names of its own topics."
 )
@@ -169,5 +172,8 @@ def _described(topic: Found | None) -> str:
 
 
 def _telling(topic: Found) -> dict[str, str]:
-    hidden = {"retention.ms"} if topic.config.get("cleanup.policy") == "compact" else set()
-    return {name: topic.config[name] for name in TELLING if name in topic.config and name not in hidden}
+    if topic.config.get("cleanup.policy") == "compact":
+        names = [name for name in TELLING if name != "retention.ms"] + list(TELLING_COMPACTED)
+    else:
+        names = list(TELLING)
+    return {name: topic.config[name] for name in names if name in topic.config}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 import click
+from aiokafka.errors import KafkaError
 
 from detectors import limits_from
 from streams.cli.options import (
@@ -20,16 +22,16 @@ from streams.cli.options import (
 )
 from streams.cli.output import announce
 from streams.config import Config
-from streams.kafka import KafkaSettings, KafkaUnavailable
+from streams.kafka import KafkaSettings, KafkaUnavailable, unavailable
 from streams.pages import PageError, PageSettings
 from streams.topics import DEFAULT_APP_ID, TopicsError
 from streams.worker.faults import EXIT_GAP, EXIT_LOST
 from streams.worker.run import run
-from streams.worker.settings import WorkerSettings
+from streams.worker.settings import StateStore, WorkerSettings
+from streams.worker.stores import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 DEFAULTS = WorkerSettings()
 DEFAULT_PORT = 9401
@@ -43,6 +45,7 @@ Examples:
   traction worker --bootstrap kafka:9092 --app-id staging
   traction worker --port 0 --log-level debug
   traction --config traction.toml worker                   limits in its table [limits]
+  traction worker --state-store rocksdb --state-dir /var/lib/traction --standby-replicas 1
   traction worker --policy policy.toml                     followed while it runs; SIGHUP reads it at once
 
 \b
@@ -94,6 +97,24 @@ Exit codes:
     type=Number(1, 900),
     help="Seconds that the brokers may be away from a commit before the worker gives up.",
 )
+@click.option(
+    "--state-store",
+    default=DEFAULTS.state_store,
+    type=click.Choice(get_args(StateStore)),
+    help="Where states are kept besides the changelogs; rocksdb keeps them on disk, and starts again quickly.",
+)
+@click.option(
+    "--state-dir",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory of this worker's own for --state-store rocksdb; what is lost there is read back.",
+)
+@click.option(
+    "--standby-replicas",
+    default=DEFAULTS.standby_replicas,
+    type=click.IntRange(0, 10),
+    help="Other workers that keep a copy of each partition's states, to take over quickly.",
+)
 @weights_option
 @policy_option
 @page_options(DEFAULT_PORT)
@@ -109,6 +130,9 @@ def worker(
     live_sessions: int,
     session_timeout: float,
     away_timeout: float,
+    state_store: StateStore,
+    state_dir: Path | None,
+    standby_replicas: int,
     weights_file: Path | None,
     policy_file: Path | None,
     pages: PageSettings,
@@ -118,6 +142,8 @@ def worker(
     Any number of workers share the partitions. Each alert is on the alerts topic once for those who read committed
     records, whatever happens to workers in between.
     """
+    if state_dir is None and state_store == "rocksdb":
+        raise click.UsageError("--state-store rocksdb keeps its files in a directory: give --state-dir.")
     settings = WorkerSettings(
         kafka=kafka,
         app_id=app_id,
@@ -126,13 +152,18 @@ def worker(
         live_sessions=live_sessions,
         session_timeout=session_timeout,
         away_timeout=away_timeout,
+        state_store=state_store,
+        state_dir=state_dir,
+        standby_replicas=standby_replicas,
         policy=with_policy(with_weights(limits_from((config or Config()).layers), weights_file), policy_file),
     )
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             return runner.run(run(settings, pages, announce))
-    except (KafkaUnavailable, TopicsError, PageError) as problem:
+    except (KafkaUnavailable, TopicsError, StoreError, PageError) as problem:
         raise click.ClickException(str(problem)) from problem
+    except KafkaError as problem:  # before it has joined the group: a broker went away, or refuses something
+        raise click.ClickException(str(unavailable(kafka, problem))) from problem
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -17,6 +17,7 @@ from schemas.decode import InvalidEvent, decode
 from schemas.encode import encode, headers, record_key
 from schemas.outputs import Directive, Fitness, KnownFlapping, Termination
 from schemas.topics import CONTROL, DIRECTIVES, FITNESS, KNOWN_FLAPPING, TERMINATIONS
+from streams.access.rights import check_rights
 from streams.client.answers import Answer, answer_to
 from streams.client.fitness import FitnessTotals, total
 from streams.client.handed_out import HandedOut
@@ -84,8 +85,9 @@ class Orchestrator:
 
         Raises:
             KafkaUnavailable: the brokers cannot be reached.
-            TopicsError: a topic is missing.
+            TopicsError: a topic is missing, or a right of the role `orchestrator`.
         """
+        await check_rights(self._kafka, "orchestrator", orchestrator_group=self._group)
         await check_topics(self._kafka, topics=(DIRECTIVES, TERMINATIONS, KNOWN_FLAPPING, FITNESS, CONTROL))
         async with AsyncExitStack() as stack:
             self._producer = await stack.enter_async_context(running(producer(self._kafka), self._kafka))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from schemas import topics
+from streams.access.rights import check_rights
 from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings, Fenced
 from streams.escalation.metrics import EscalationMetrics
 from streams.pages import Health, Pages, PageSettings
@@ -98,6 +99,7 @@ async def serve(
     escalation = Escalation(kafka, settings, policy, metrics=EscalationMetrics(registry), health=health, on_ready=ready)
     sinks = Sinks(kafka, settings.group, SinkMetrics(registry), session_timeout_ms=settings.session_timeout_ms)
     _tell_whom(sinks, policy)
+    await check_rights(kafka, "escalation", app_id=settings.app_id, group=settings.group)
     await check_topics(kafka, app_id=settings.app_id, group=settings.group, topics=TOPICS)
     await pages.start()
 

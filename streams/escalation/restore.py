@@ -87,6 +87,6 @@ def _take(ladders: Ladders, record: ConsumerRecord) -> None:
         ladders.restore(task_id, record.value)
     except UnsupportedState as problem:
         raise UnreadableLadder(
-            f"{record.topic}-{record.partition}@{record.offset}: {problem}. Start the release that wrote it; or, to "
+            f"{record.topic}-{record.partition}@{record.offset}: {problem}. To go on without it, and "
             f"forget what was done about its task, write an empty record under its key ({line(task_id, 120)}) there"
         ) from problem

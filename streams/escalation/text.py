@@ -17,7 +17,7 @@ ELLIPSIS = "…"
 
 _BACKTICKS = re.compile(r"`+")
 _MARKUP = re.compile(r"([\\`*_\[\]<>#!|~&])")
-_ACTIVE = re.compile(r"(@|:(?=//)|\bwww(?=\.)|[#!$%~&](?=\w)|\bGH-(?=\d))")
+_ACTIVE = re.compile(r"(@|:(?=//)|\bwww(?=\.)|[#!$%~&](?=\w)|\b[Gg][Hh]-(?=\d))")
 _AHEAD = 2
 """A text is looked at to this many times its limit before the cut, since what is taken out does not count."""
 

@@ -119,7 +119,7 @@ def read_config(path: Path | None) -> FixSettings:
         raise InvalidFixConfig(f"{path}: cannot be read ({problem.strerror}); name a JSON file") from problem
     except msgspec.ValidationError as problem:
         raise InvalidFixConfig(f"{path}: {_told(problem)}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise InvalidFixConfig(f"{path}: is not JSON ({problem}); mend it there: JSON has no comments") from None
     return FixSettings(_limits(path, config), config.automation.auto_cleanup_on_success)
 

@@ -13,7 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from detectors.tasks.state import TASK_VERSION
+from detectors.tasks.state import EVENT_VERSION
 from streams.fixes.records import StoreError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _APPLICATION: Final = 0x54726678  # "Trfx": tells our files from other SQLite databases
 _LAYOUT: Final = 1  # of the tables
-_VERSION: Final = 1_000 * _LAYOUT + TASK_VERSION
+_VERSION: Final = 1_000 * _LAYOUT + EVENT_VERSION
 _BUSY_SECONDS: Final = 20.0  # another process needs milliseconds; longer means that it hangs
 _RETRY_SECONDS: Final = 0.02
 

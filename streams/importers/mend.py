@@ -24,7 +24,7 @@ _ESCAPE = re.compile(
     r'|(?P<valid>u[0-9a-fA-F]{4}|["\\/bfnrt]))'
     r"|\\"
 )
-_REDACTION = re.compile(r"\[(?:[A-Z]+_)?(?:REDACTED|MASKED|REMOVED|FILTERED)[A-Z0-9_:-]*\]|<(?:REDACTED|MASKED)[^>]*>")
+_REDACTION = re.compile(r"\[(?:[A-Z]+_)?(?:REDACTED|MASKED|REMOVED|FILTERED)[A-Z0-9_:-]*\]|<(?:REDACTED|MASKED)[^<>]*>")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
 

@@ -29,7 +29,8 @@ FORMAT_ERROR = "(format_error)"
 MAX_RESPONSE_CHARS = 4_000
 """How much is kept of an answer that could not be read."""
 
-_ACTION = re.compile(r"```(?:bash|sh|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
+_OPENS = re.compile(r"```(?:bash|sh|mswea_bash_command)[^\S\n]*\n")
+_CLOSES = "\n```"
 _RETURN_CODE = re.compile(r"\s*<returncode>(-?\d+)</returncode>\n?")
 _TIMED_OUT = re.compile(r"The last command .{0,20}<command>.*?timed out", re.DOTALL)
 
@@ -113,8 +114,16 @@ def _actions(extra: dict[str, Any], text: str) -> list[tuple[str, str | None]] |
     if isinstance(told, list):
         pairs = [(as_text(as_dict(action).get("command")), as_dict(action).get("tool_call_id")) for action in told]
         return [(command, as_text(call_id)) for command, call_id in pairs if command is not None] or None
-    found = [block.strip() for block in _ACTION.findall(text)]
+    found = list(_blocks(text))
     return [(found[0], None)] if len(found) == 1 else None
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Give the blocks of commands in a text; one that does not end is none, and nothing behind it is looked at."""
+    end = 0
+    while (opened := _OPENS.search(text, end)) and (end := text.find(_CLOSES, opened.end())) >= 0:
+        yield text[opened.end() : end].strip()
+        end += len(_CLOSES)
 
 
 def _usage(response: dict[str, Any], extra: dict[str, Any]) -> Usage | None:

@@ -55,9 +55,9 @@ def as_time(value: object) -> datetime | None:
     if isinstance(value, str):
         try:
             time = datetime.fromisoformat(value.strip())
-        except ValueError:
+            return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):  # what its offset puts before the year 1 or after 9999 is none either
             return None
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     seconds = as_amount(value)
     if not seconds:
         return None

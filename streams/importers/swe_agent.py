@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAME = "swe-agent"
 
-_WINDOWED_EDIT = re.compile(r"edit (\d+:\d+)[ \t]*\n(.*?)(?:\n?end_of_edit)?\s*", re.DOTALL)
+_WINDOWED_EDIT = re.compile(r"edit (\d+:\d+)[ \t]*\n(.*)", re.DOTALL)
 
 
 def recognise(value: object) -> bool:
@@ -89,7 +89,8 @@ def _open_file(state: object) -> str:
 def _command(action: str, open_file: str) -> tuple[str, dict[str, Any]]:
     edit = _WINDOWED_EDIT.fullmatch(action)
     if edit is not None:
-        return "edit", {"file": open_file, "range": edit[1], "new_str": edit[2]}
+        text = edit[2].rstrip().removesuffix("end_of_edit").removesuffix("\n")
+        return "edit", {"file": open_file, "range": edit[1], "new_str": text}
     tool, _, rest = action.strip().partition(" ")
     if "\n" in tool:
         tool, _, rest = action.strip().partition("\n")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
 
-from detectors.state import UnsupportedState
+from detectors import UnsupportedState
 from schemas import topics
 from schemas.decode import InvalidEvent, decode
 from schemas.encode import encode, headers, record_key

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from detectors.state import UnsupportedState
+from detectors import UnsupportedState
 from schemas import topics
 from schemas.decode import InvalidEvent, decode
 from schemas.events import Control, Override

@@ -27,6 +27,7 @@ FIELDS: tuple[Field, ...] = get_args(Field)
 _ANY = "**"
 _MAGIC = re.compile(r"[*?\[]")
 _SET = re.compile(r"\[!?+\]?+[^\]]*\]")
+_MAX_GLOB_CHARS = 4_096  # as long as a path can be on most machines
 _NEVER = "(?!)"  # what `fnmatch` makes of a set of characters without any
 
 
@@ -74,6 +75,8 @@ def read_glob(text: str) -> Glob:
     Raises:
         InvalidGlob: it can never match.
     """
+    if len(text) > _MAX_GLOB_CHARS:
+        raise InvalidGlob(f"has more than {_MAX_GLOB_CHARS:,} characters: no name or path does")
     if text != text.strip() or not text.isprintable():
         raise InvalidGlob("begins or ends with a blank, or has control characters in it: take them out")
     names = _split(text)

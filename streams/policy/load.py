@@ -37,8 +37,8 @@ MAX_NAME_CHARS = 100
 TABLES = ("ladder", "limits", "rule", "sinks")
 RULE_KEYS = ("name", "when", "ladder", "limits")
 
-GLOBAL = frozenset({"tasks.retention_days"})
-"""Limits that no rule can set: tasks are removed by one look at all of them."""
+GLOBAL = frozenset({"sessions.ended_hours", "sessions.idle_days", "tasks.retention_days"})
+"""Limits that no rule can set: what is old is removed by one look at all sessions and tasks."""
 
 
 class UnreadablePolicy(Exception):

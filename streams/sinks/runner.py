@@ -26,8 +26,8 @@ from schemas.decode import decode
 from schemas.invalid import InvalidEvent
 from schemas.outputs import Notification
 from streams.escalation.text import line
-from streams.kafka import KafkaUnavailable, consumer, running
-from streams.received import check_header_names, dead_letter
+from streams.kafka import KafkaUnavailable, consumer, in_words, running
+from streams.received import check_header_names, dead_letter, meant_for
 from streams.sinks.choice import Choice
 from streams.sinks.delivery import FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS, Abandoned, Bucket, Timing, deliver
 from streams.sinks.errors import Gone, Unavailable, Undelivered
@@ -119,7 +119,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
             try:
                 await self._consume()
             except (KafkaError, KafkaUnavailable) as problem:
-                logger.warning("sink %s: Kafka cannot be used (%s); beginning anew", self._name, problem)
+                logger.warning("sink %s: %s; beginning anew", self._name, in_words(self._kafka, problem))
             except Exception as problem:  # noqa: BLE001 - a sink must not end the process, whatever is wrong with it
                 # Only where it happened: the text of an error of a client may have an address in it that is a secret.
                 logger.error("sink %s: %s; beginning anew", self._name, _where(problem))  # noqa: TRY400
@@ -213,9 +213,9 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
         first: int = (await client.beginning_offsets([tp]))[tp]
         if known is not None and known < first:
             return first
+        end: int = (await client.end_offsets([tp]))[tp]  # first: what comes before the next answer is not passed over
         young = (await client.offsets_for_times({tp: int(time.time() * 1000) - NEW_SINK_MS})).get(tp)
-        end: int = young.offset if young is not None else (await client.end_offsets([tp]))[tp]
-        return end
+        return end if young is None else int(young.offset)
 
     async def _handle(
         self, client: AIOKafkaConsumer, letters: Letters, tp: TopicPartition, record: ConsumerRecord
@@ -252,7 +252,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
         notification = decode(topics.NOTIFICATIONS, record.value, record.headers)
         if not isinstance(notification, Notification):
             raise TypeError(f"the topic of notifications decodes to {type(notification).__name__}")
-        if not self._choice.wanted(notification):
+        if not meant_for(record.headers, self._group) or not self._choice.wanted(notification):
             return "skipped"
         name = f"sink {self._name}"
         if self.disabled:
@@ -266,14 +266,14 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
             raise InvalidEvent(
                 "delivery_failed",
                 f"{name}: given up after {minutes} minutes: {problem}",
-                "see that it is up, then send this record to its topic again",
+                "see that it is up, then replay the dead letter",
             ) from None
         except Undelivered as problem:
             if isinstance(problem, Gone):
                 self.disabled = True
                 self._metrics.disabled.labels(self._name).set(1)
             raise InvalidEvent(
-                "delivery_refused", f"{name}: {problem}", "mend the settings, then send this record to its topic again"
+                "delivery_refused", f"{name}: {problem}", "mend the settings, then replay the dead letter"
             ) from problem.__cause__
         if outcome == "delivered":
             self._choice.delivered(notification)

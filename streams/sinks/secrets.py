@@ -1,6 +1,7 @@
 """Reads what must not stand in a policy: tokens, keys and addresses that are secrets, from a variable or a file.
 
-What was read is never printed: its `repr` is a mask, and errors name the variable or file, not the content.
+What was read is never printed: its `repr` is a mask, the log masks it, and errors name the variable or file, not the
+content.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from streams.masking import MASK, hide
 from streams.sinks.errors import InvalidSinks
 
 MAX_SECRET_BYTES = 65_536
 """A file with more is not a secret but a mistake, for example a device that never ends."""
-
-MASK = "…"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,6 +56,7 @@ def read_secret(key: str, variable: str | None, file: str | None, place: str) ->
         text = os.environ.get(variable, "").strip()
         if not text:
             raise InvalidSinks(f"{place}: `{key}_env`: the variable {variable} is not set; set it to the secret")
+        hide(f"{place}: {key}", text)
         return Secret(text)
     if file is None:
         return None
@@ -72,4 +73,5 @@ def read_secret(key: str, variable: str | None, file: str | None, place: str) ->
     if not text or len(content) > MAX_SECRET_BYTES:
         what = "empty" if not text else f"longer than {MAX_SECRET_BYTES} bytes"
         raise InvalidSinks(f"{place}: `{key}_file`: {file} is {what}; write the secret into it, and nothing else")
+    hide(f"{place}: {key}", text)
     return Secret(text)

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -24,6 +25,7 @@ from detectors.state import STATE_VERSION, VERSIONS
 from detectors.tasks.state import VERSIONS as TASK_VERSIONS
 from detectors.versions import Versions
 from schemas.decode import decode
+from schemas.events import SessionInput
 from schemas.topics import TOPICS
 
 FOLDERS = sorted(path for path in (Path(__file__).parent / "earlier").iterdir() if path.is_dir())
@@ -34,14 +36,16 @@ class Earlier:
     """What an earlier release left."""
 
     def __init__(self, folder):
-        self.before, self.after, into = [], [], None
+        self.before: list[SessionInput] = []
+        self.after: list[SessionInput] = []
+        into = self.before
         for line in gzip.decompress((folder / "events.jsonl.gz").read_bytes()).splitlines():
             found = json.loads(line)
             if found == "cut":
                 into = self.after
             else:
                 event = decode(BY_NAME[found[0]], json.dumps(found[1]).encode(), ())
-                (self.before if into is None else into).append(event)
+                into.append(cast("SessionInput", event))
         stored = json.loads((folder / "states.json").read_text())
         self.sessions = {name: base64.b64decode(value) for name, value in stored["sessions"].items()}
         self.tasks = {name: base64.b64decode(value) for name, value in stored["tasks"].items()}
@@ -67,7 +71,8 @@ def play(events, sessions, tasks):
 
 def test_sessions_and_tasks_go_on_from_earlier_states(earlier):
     """The alerts are those of an uninterrupted run, and of the release that wrote the states; so is what is kept."""
-    straight, straight_tasks = {}, {}
+    straight: dict[str, SessionState] = {}
+    straight_tasks: dict[str, TaskState] = {}
     play(earlier.before, straight, straight_tasks)
     expected = play(earlier.after, straight, straight_tasks)
     sessions = {name: decode_state(state) for name, state in earlier.sessions.items()}

@@ -41,10 +41,10 @@ HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 GENERATED = re.compile(r"<!-- generated: .*?<!-- end of [^>]*-->", re.DOTALL)
 
 RUN = {
-    "first-event", "first-event-js", "first-event-kcat", "in-process", "obey", "obey-js", "orchestrator",
-    "orchestrator-js", "override", "replay", "start", "tasks",
+    "dead-letters", "first-event", "first-event-js", "first-event-kcat", "in-process", "obey", "obey-js",
+    "orchestrator", "orchestrator-js", "override", "replay", "start", "tasks",
 }  # fmt: skip
-"""Blocks that test_examples.py runs."""
+"""Blocks that test_examples.py and test_dead_letters_page.py run."""
 
 SHOWN = {
     "answer": CONTROL, "attempt": FIX_ATTEMPTS, "directive": DIRECTIVES, "fitness": FITNESS,
@@ -53,11 +53,13 @@ SHOWN = {
 """Records shown as JSON, by their block's name, and their topic; those without a name are tool calls."""
 
 CHECKED = {
-    *SHOWN, "backtest-neutral", "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator",
-    "fixes-shell", "flow", "formula", "in-process-output", "labels", "locks", "make", "neutral", "people", "decide",
-    "policy", "policy-backtest", "policy-check", "policy-explain", "policy-explain-output", "replay-neutral",
-    "replay-neutral-output", "set-up", "settings", "settings-explore", "settings-spin-off", "settings-tools",
-    "sinks", "sinks-try", "sinks-verify", "tasks-output", "train", "weights",
+    *SHOWN, "backtest-neutral", "boundaries", "decide", "fixes-config", "fixes-library", "fixes-library-output",
+    "fixes-orchestrator", "fixes-shell", "flow", "formula", "fuzz", "in-process-output", "labels", "locks", "make",
+    "neutral", "people", "policy", "policy-backtest", "policy-check", "policy-explain", "policy-explain-output",
+    "replay-neutral", "replay-neutral-output", "security-acl", "security-brokers", "security-certificate",
+    "security-settings", "security-token-file", "security-token-server", "set-up", "settings", "settings-explore",
+    "settings-fleet", "settings-shown", "settings-spin-off", "settings-tools", "sinks", "sinks-try", "sinks-verify",
+    "state-worker", "tasks-output", "torture", "train", "weights",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 

@@ -40,9 +40,7 @@ async def test_recovery_is_a_fold_of_the_changelog(wire: Wire) -> None:
     (gone, *_) = stored
     await wire.put(wire.changelog, None, key=gone[1], partition=gone[0])
     async with WorkerInside(wire) as second:
-        found = {
-            (number, key): value
-            for number in range(wire.partitions)
-            for key, value in second.worker.ownerships.sessions.store.partition(number).items()
-        }
+        stored_by = {number: second.worker.ownerships.changelogs.states(wire.changelog, number) for number in range(4)}
+        keys = [(number, key) for number, states in stored_by.items() for key in list(states.keys())]
+        found = {(number, key): stored_by[number].get(key) for number, key in keys}
     assert found == {place: value for place, value in stored.items() if place != gone}

@@ -98,7 +98,8 @@ async def test_a_task_that_nothing_is_heard_of_is_forgotten(wire: Wire) -> None:
         await until(forgotten)
     assert [record.value is None for record in await _of_task(wire)] == [False, True]
     async with WorkerInside(wire) as again:
-        store = again.worker.ownerships.tasks.store
-        assert [store.partition(number) for number in range(wire.partitions)] == [{}] * wire.partitions
+        changelogs = again.worker.ownerships.changelogs
+        stored = [list(changelogs.states(wire.tasks_changelog, number).keys()) for number in range(wire.partitions)]
+        assert stored == [[]] * wire.partitions
     assert await wire.tasks() == {}
     assert (await wire.states()).keys() == {"s"}

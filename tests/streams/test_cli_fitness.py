@@ -59,5 +59,5 @@ def test_missing_rights_are_told(names: object) -> None:
         raise TopicAuthorizationFailedError(names)
 
     kafka = KafkaSettings(security_protocol="SASL_SSL", username="dana", password="x")  # noqa: S106 - of nobody
-    with pytest.raises(ClickException, match=r"no rights on the brokers \(.*agent.alerts\): have dana be allowed"):
+    with pytest.raises(ClickException, match=r"dana has no right to read or write the topic .*agent.alerts"):
         run(kafka, refused)

@@ -30,7 +30,12 @@ WITH_ID = (
     "sessions show", "sessions resume", "sessions mute", "sessions terminate", "tasks show", "tasks clear",
     "alerts wrong",
 )  # fmt: skip
-PATHS = {"replay": ["--to-kafka", "recordings"], **{name: ["an-id"] for name in WITH_ID}}
+SEEN = {"sessions", "tasks", "alerts", "fitness", "dead-letters"}
+"""Commands that look things up on the topics."""
+
+UNDERSCORES = str.maketrans(" -", "__")
+LETTERS = {"dead-letters list": [], "dead-letters show": ["0@0"], "dead-letters replay": ["0@0"]}
+PATHS = {"replay": ["--to-kafka", "recordings"], **{name: ["an-id"] for name in WITH_ID}, **LETTERS}
 """What a command cannot do without."""
 
 
@@ -236,7 +241,7 @@ NO_NUMBERS = ["nan", "NaN", "-nan", "inf", "-inf", "Infinity", "1e999"]
 
 def variable(name: str, option: click.Option) -> str:
     """Name an option's variable in the environment."""
-    return f"TRACTION_{name} {flag(option)}".upper().replace(" ", "_")
+    return f"TRACTION_{name} {flag(option)}".upper().translate(UNDERSCORES)
 
 
 @pytest.mark.parametrize("number", NO_NUMBERS)
@@ -258,8 +263,8 @@ def test_what_is_no_finite_number_is_refused(tmp_path: Path, name: str, option: 
 
 def test_every_number_is_of_the_type_that_refuses_these() -> None:
     """A new option cannot bring the other type back."""
-    looking = {name for name, _ in NUMBERS if name.partition(" ")[0] in {"sessions", "tasks", "alerts", "fitness"}}
-    assert len(looking) == 11
+    looking = {name for name, _ in NUMBERS if name.partition(" ")[0] in SEEN}
+    assert len(looking) == 14
     assert {name for name, _ in NUMBERS} - looking == {"worker", "escalate", "policy explain", "replay", "demo"}
     assert [(name, option.name) for name, option in NUMBERS if not isinstance(option.type, Number)] == []
 
@@ -283,7 +288,7 @@ def test_what_is_no_address_is_refused(name: str, address: str) -> None:
     for given, environment in (
         ([f"--bootstrap={address}"], {}),
         ([], {"TRACTION_BOOTSTRAP": address}),
-        ([], {f"TRACTION_{name.upper().replace(' ', '_')}_BOOTSTRAP": address}),
+        ([], {f"TRACTION_{name.upper().translate(UNDERSCORES)}_BOOTSTRAP": address}),
     ):
         result = CliRunner().invoke(cli.traction, [*arguments, *given], env=environment)
         assert result.exit_code == 2

@@ -33,6 +33,17 @@ def test_other_failures_are_not_taken_for_it(problem: Exception) -> None:
     assert not fenced(problem)
 
 
+@pytest.mark.parametrize("refusal", [errors.TopicAuthorizationFailedError("t"), errors.GroupAuthorizationFailedError()])
+async def test_a_right_that_is_missing_is_not_taken_for_it(refusal: Exception) -> None:
+    """It aborts the transaction, so that other records are refused with INVALID_TXN_STATE, as when fenced."""
+    sent = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    sent[0].set_exception(errors.InvalidTxnState())
+    assert fenced(RuntimeError(), sent[:1])
+    assert not fenced(refusal, sent[:1])
+    sent[1].set_exception(refusal)
+    assert not fenced(RuntimeError(), sent)
+
+
 async def test_a_producer_that_was_fenced_knows_it_in_all_its_failures(bootstrap: str, prefix: str) -> None:
     """The first failure and every later one are recognised, also those that do not say why."""
     kafka = KafkaSettings(bootstrap=bootstrap, prefix=prefix)

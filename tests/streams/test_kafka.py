@@ -139,13 +139,26 @@ def test_contradictions_are_wrong_use() -> None:
     assert "needs a user name and a password" in refused.output
 
 
-def test_the_token_of_the_metrics_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
+def test_the_token_of_the_pages_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
     """Likewise; without one, none is asked for."""
     file = tmp_path / "token"
     file.write_text(SECRET)
     assert shown([])["pages"].token is None
-    assert shown([], {"TRACTION_METRICS_TOKEN": SECRET})["pages"].token == SECRET
-    assert shown(["--metrics-token-file", str(file)])["pages"].token == SECRET
+    assert shown([], {"TRACTION_PAGE_TOKEN": SECRET})["pages"].token == SECRET
+    assert shown(["--page-token-file", str(file)])["pages"].token == SECRET
+
+
+def test_pages_that_are_half_encrypted_are_wrong_use(tmp_path: Path) -> None:
+    """Exit code 2 and the remedy, as for a token that no request can carry."""
+    file = tmp_path / "tls.crt"
+    file.touch()
+    for refused, words in (
+        (shown(["--page-certfile", str(file)]), "need both the certificate file and the key file"),
+        (shown([], {"TRACTION_PAGE_TOKEN": f"{SECRET} {SECRET}"}), "make one with openssl rand -hex 32"),
+    ):
+        assert refused.exit_code == 2
+        assert words in " ".join(refused.output.split())
+        assert SECRET not in refused.output
 
 
 def test_a_message_repeated_in_a_row_is_logged_once_in_a_while(make_record: Callable[..., logging.LogRecord]) -> None:

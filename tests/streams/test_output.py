@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from streams import cli
+from streams.cli.output import json_text
 
 COMMAND = [sys.executable, "-P", "-m", "traction"]
 FULL = Path("/dev/full")
@@ -121,3 +122,14 @@ def test_a_service_goes_on_without_its_ready_line(bootstrap, prefix, command):
             assert process.wait(30) == 0
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("indent", [-1, 2])
+def test_json_steers_no_terminal_and_means_the_same(indent):
+    """Control characters, directions, line ends and what is not seen become escapes; letters stay letters."""
+    nasty = "\x1b[2J\x9b2J\x07\x7f\x85\xad\u061c\u180e\u200b\u2028\u202e\u2066\ufe0f\ufeff\U000e0041\U000e0100"
+    text = json_text({nasty: [nasty, "é漢🙂"]}, indent=indent).decode()
+    assert json.loads(text) == {nasty: [nasty, "é漢🙂"]}
+    assert not [char for char in nasty if ord(char) != 0x5B and not char.isalnum() and char in text]
+    assert "é漢🙂" in text
+    assert len(text.splitlines()) == (1 if indent < 0 else 6)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +34,27 @@ def test_keys_are_where_producers_put_them() -> None:
 async def read(reader: Reader, name: str, **how: object) -> list[str]:
     """Read keys."""
     return [record.key.decode() async for record in reader.read(name, **how)]  # type: ignore[arg-type]
+
+
+async def test_a_topic_of_any_length(kafka: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks for it may take as long as records come; everybody else has so many seconds for all of them."""
+    name, late = kafka.topic(topics.ALERTS), 0.0
+    for _ in range(4):  # more than one fetch brings
+        await put_raw(kafka, name, "t1", bytes(900_000))
+    monkeypatch.setattr("streams.reading.time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
+
+    async def slowly(*, long: bool) -> int:
+        nonlocal late
+        found = 0
+        async with reading(kafka, [name], seconds=60.0) as reader:
+            async for _ in reader.read(name, long=long):
+                late += 61.0
+                found += 1
+        return found
+
+    assert await slowly(long=True) == 4
+    with pytest.raises(TooSlow):
+        await slowly(long=False)
 
 
 async def test_all_or_one_key_or_since_then(kafka: KafkaSettings) -> None:

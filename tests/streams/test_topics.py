@@ -81,6 +81,10 @@ async def test_topics_are_created_as_the_contract_says(kafka: KafkaSettings, app
         changelog = found[name]
         assert changelog is not None
         assert (changelog.partitions, changelog.config["cleanup.policy"]) == (3, "compact")
+        assert (changelog.config["segment.bytes"], changelog.config["max.compaction.lag.ms"]) == (
+            "67108864",
+            "43200000",
+        )
     assert judge(kafka, found, app_id) == []
     assert await check_topics(kafka, app_id=app_id) == 3
 
@@ -193,6 +197,30 @@ async def test_dead_letters_smaller_than_inputs_are_found(kafka: KafkaSettings, 
     await create_topics(kafka, partitions=1, app_id=app_id)
     (problem,) = judge(kafka, await find_topics(kafka, app_id=app_id), app_id)
     assert f"topic {kafka.topic(contract.DEAD_LETTERS)} takes 1048588 bytes" in problem
+
+
+@pytest.mark.parametrize(
+    ("key", "off", "told"),
+    [
+        ("delete.retention.ms", -1, "less than 86400000: a worker's copy on disk may miss what was removed"),
+        ("max.compaction.lag.ms", 1, "more than 43200000: it grows, and is read for long"),
+    ],
+)
+def test_topics_of_states_that_are_compacted_too_late_or_too_soon_are_found(key: str, off: int, told: str) -> None:
+    """A millisecond off the plan is told with the command that mends it; what is on the safe side is not."""
+    kafka = KafkaSettings()
+    for name in ("traction-sessions-changelog", "traction-tasks-changelog", "traction-escalation-ladders"):
+        for wrong in (True, False):
+            found: dict[str, Found | None] = {
+                each.name: Found(each.name, each.partitions, 1, dict(each.config)) for each in plan(kafka, partitions=1)
+            }
+            topic = found[name]
+            assert topic is not None
+            planned = int(topic.config[key])
+            topic.config[key] = str(planned + (off if wrong else -off))
+            problems = judge(kafka, found)
+            assert len(problems) == wrong
+            assert all(told in each and f"--topic {name} --add-config {key}={planned}" in each for each in problems)
 
 
 @pytest.mark.parametrize(("size", "problems"), [(MAX_DEAD_LETTER_BYTES - 1, 0), (MAX_DEAD_LETTER_BYTES, 1)])

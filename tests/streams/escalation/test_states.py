@@ -16,7 +16,7 @@ from schemas import topics
 from schemas.common import Agent
 from schemas.outputs import Directive, Fitness, KnownFlapping, Notification, Termination
 from streams.escalation.restore import UnreadableLadder
-from streams.escalation.state import LADDER_VERSION, encode_ladder
+from streams.escalation.state import LADDER_VERSION
 from streams.kafka import producer, running
 from streams.policy.policy import Policy
 from streams.topics import ladders_name
@@ -201,7 +201,7 @@ async def test_a_partition_takes_its_ladders_along(wire: Wire, alert: MakeAlert,
         await climbed("inject_guidance", "rotate_strategy", "rotate_strategy")
 
 
-@pytest.mark.parametrize("value", [b"junk", encode_ladder.__globals__["_ENCODER"].encode([LADDER_VERSION + 1, []])])
+@pytest.mark.parametrize("value", [b"junk", msgspec.msgpack.encode([LADDER_VERSION + 1, []])])
 async def test_a_ladder_that_cannot_be_read_ends_the_process(
     wire: Wire, inside: Callable[..., Inside], value: bytes
 ) -> None:

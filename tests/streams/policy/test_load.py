@@ -140,6 +140,8 @@ def test_a_file_that_sets_nothing_is_a_policy(read: Read, faults: Faults) -> Non
          'rule "r": ladder.on_terminate: ', "abandon is not in order (cooldown)"),
         (rule("limits.ping_pong.warn = 9"), 'rule "r": limits.ping_pong.warn = 9 ', "is above ping_pong.terminate = 5"),
         (rule("limits.tasks.retention_days = 1"), 'rule "r": limits.tasks.retention_days: ', "table [limits]"),
+        (rule("limits.sessions.idle_days = 1"), 'rule "r": limits.sessions.idle_days: ', "table [limits]"),
+        (rule("limits.sessions.ended_hours = 1"), 'rule "r": limits.sessions.ended_hours: ', "table [limits]"),
     ],
 )  # fmt: skip
 def test_every_fault_is_told(faults: Faults, text: str, key: str, told: str) -> None:

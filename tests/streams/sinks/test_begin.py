@@ -11,9 +11,10 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import RecordsToDelete
 from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.protocol.commit import OffsetFetchRequest, OffsetFetchResponse_v3
+from aiokafka.protocol.commit import OffsetFetchResponse_v3
 
 from schemas import topics
+from streams.coordinator import StableOffsetFetch
 from streams.kafka import KafkaSettings, admin, consumer, running
 from streams.sinks.runner import NEW_SINK_MS
 from tests.streams.sinks.conftest import PARTITIONS, MakeNotification, Receiver, status, until
@@ -62,7 +63,7 @@ async def test_a_refusal_is_not_taken_for_no_offset(
     real, refusals = GroupCoordinator._send_req, [14, 16] * 10
 
     async def send(self: Any, request: Any) -> Any:
-        if isinstance(request, OffsetFetchRequest) and refusals:
+        if isinstance(request, StableOffsetFetch) and refusals:
             return OffsetFetchResponse_v3(0, [], refusals.pop(0))
         return await real(self, request)
 

@@ -20,6 +20,8 @@ from schemas import topics
 from schemas.encode import encode, record_key
 from schemas.outputs import Notification
 from streams.kafka import KafkaSettings, consumer, producer, running
+from streams.letters.letter import Choice
+from streams.letters.replay import Order, Outcome, Replay
 from streams.sinks.delivery import Timing
 from streams.sinks.errors import InvalidSinks
 from streams.sinks.metrics import SinkMetrics
@@ -212,6 +214,27 @@ async def test_what_cannot_be_delivered_is_set_aside(
     assert dict(second.headers)["__traction.errors.reason"] == b"missing_field"
     assert (SECRET in caplog.text, SECRET in str([first, second])) == (False, False)
     assert told in caplog.text
+
+
+async def test_a_dead_letter_put_back_is_for_its_sink_alone(
+    bench: Bench, receiver: Receiver, notification: MakeNotification, tmp_path: Path
+) -> None:
+    """Once the receiver is mended, a replay has it told what it missed, and no other sink tells people twice."""
+    receiver.handler = status(400)
+    tables = {"hooks": hook(receiver.url), "log": {"type": "file", "path": str(tmp_path / "log")}}
+    async with bench.at_work(read_sinks(tables, "p")):
+        await bench.send(notification("n0"))
+        await until(lambda: bench.count("dead") == bench.count("delivered", "log") == 1)
+    receiver.handler = status(200)
+    told: list[Outcome] = []
+    async with bench.at_work(read_sinks(tables, "p")):  # other processes, which do not remember what was told
+        await Replay(
+            bench.kafka, Order(Choice(stages=("deliver",)), "dana"), 30.0, lambda _: None, told.append
+        ).perform()
+        await until(lambda: bench.count("delivered") == bench.count("skipped", "log") == 1)
+    assert [each.what for each in told] == ["replayed"]
+    assert ids(receiver) == ["n0", "n0"]
+    assert len((tmp_path / "log").read_bytes().splitlines()) == 1
 
 
 async def test_gone_is_not_asked_again_before_a_reload(
