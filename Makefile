@@ -6,12 +6,16 @@ BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 STAMP := $(VENV)/.built
 PYTEST_ARGS ?=
+AUDIT_ARGS ?=
 # Tests that start processes run in one of these, the others beside them; 0 runs all in turn.
 TEST_WORKERS ?= 2
+# How long each target of `make fuzz` runs, and which ones; all when none is named.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
 CODE := detectors docs schemas streams tests traction.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-tools matrix recordings check lint format typecheck lock clean
+.PHONY: help setup demo test test-tools matrix fuzz torture recordings check audit lint format typecheck lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +47,13 @@ test-tools: $(STAMP) ## Run the tests that need other tools; installs these as r
 matrix: $(STAMP) ## Compare the ladder of responses with its plain model, the long form (about ten minutes)
 	TRACTION_MATRIX_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 3600 tests/streams/escalation/test_ladder_matrix.py $(PYTEST_ARGS)
 
+fuzz: $(STAMP) ## Fuzz all that is read, coverage-guided, a minute a target (FUZZ_SECONDS, FUZZ_TARGETS)
+	$(BIN)/python -m tests.fuzz.drive --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+torture: $(STAMP) ## Kill, freeze and cut everything and compare with an oracle, for an hour (TORTURE_MINUTES, TORTURE_SEED)
+	TORTURE_MINUTES=$${TORTURE_MINUTES:-60} TORTURE_SEED=$${TORTURE_SEED:-$$(date +%s)} \
+		$(BIN)/python -m pytest tests/torture/test_torture.py $(PYTEST_ARGS)
+
 recordings: $(STAMP) ## Score the detectors on the recorded sessions in the folder that TRACTION_RECORDINGS names
 	$(BIN)/python tests/recordings/check.py
 
@@ -52,6 +63,9 @@ check: lint typecheck ## Check style, format, types, import rules and that gener
 	$(BIN)/python -m schemas.generate --check
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m schemas.compat
+
+audit: $(STAMP) ## Ask whether a weakness is known of any dependency; 75 when it could not be asked (AUDIT_ARGS='--service osv')
+	$(BIN)/python -m tests.tools.audit $(AUDIT_ARGS)
 
 lint: $(STAMP) ## Check style and format
 	$(BIN)/ruff check $(CODE)
@@ -72,5 +86,5 @@ lock: $(STAMP) ## Remake requirements.lock from pyproject.toml (LOCK_ARGS=--upgr
 	cmp -s $(VENV)/requirements.new requirements.lock || cp $(VENV)/requirements.new requirements.lock
 
 clean: ## Remove .venv and what tools leave behind
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

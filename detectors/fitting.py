@@ -7,11 +7,12 @@ they may have grown beyond: it costs a tenth of what detection does. Nothing her
 from typing import Final
 
 from detectors.excerpt import cut
-from detectors.state import MAX_STATE_BYTES, SessionState, encode_state
+from detectors.state import MAX_SEEN, MAX_STATE_BYTES, SessionState, encode_state
 from detectors.tasks.edits import MAX_FILES, thinned
 from detectors.tasks.facts import Change
 
-_ROOM_BYTES: Final = 400  # for what repeated and late events add without being measured: ids, clocks, sequences
+_ROOM_BYTES: Final = 400  # for what repeated and late events add without being measured: clocks, sequences, counts
+_SEEN_BYTES: Final = 9  # of one event id; repeated events fill their ring as well
 _GROWTH_BYTES: Final = 1_300  # at most of one call without new loops and edits, beside its text and its id
 _LETTER_BYTES: Final = 4  # in UTF-8, at most
 _TEXT_BYTES: Final = 64  # of a call kept for people, where room is short
@@ -24,16 +25,17 @@ def fit(state: SessionState) -> None:
 
     Only where that is not enough the older half of all that comes in numbers goes.
     """
-    if state.recent:
+    state.room -= _GROWTH_BYTES
+    if state.recent:  # words and thoughts are not among the latest calls, and grow what is remembered as well
         latest = state.recent[-1]
-        state.room -= _GROWTH_BYTES + _LETTER_BYTES * (len(latest.text) + len(latest.event_id))
+        state.room -= _LETTER_BYTES * (len(latest.text) + len(latest.event_id))
     if state.room > 0:
         return
-    most = MAX_STATE_BYTES - _ROOM_BYTES
     for shorten in (None, _cut_texts, _thin_edits, _drop_edits, *[_halve] * _HALVINGS):
         if shorten is not None:
             shorten(state)
-        state.room = most - len(encode_state(state))
+        spare = _ROOM_BYTES + _SEEN_BYTES * (MAX_SEEN - len(state.seen))
+        state.room = MAX_STATE_BYTES - spare - len(encode_state(state))
         if state.room >= 0:
             return
 

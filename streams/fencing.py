@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka import errors
 
+from streams.refused import causes
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable
@@ -42,6 +44,9 @@ _REFUSED = (errors.TopicAuthorizationFailedError, errors.GroupAuthorizationFaile
 """What aborts a transaction though nobody else has its id; what is still sent in it then is an `InvalidTxnState`."""
 
 
+_RIGHTS = (*_REFUSED, errors.TransactionalIdAuthorizationFailed)
+
+
 def fenced(problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()) -> bool:
     """Tell whether a failed transaction means that somebody else holds the transactional id now.
 
@@ -70,14 +75,29 @@ def lost(producer: AIOKafkaProducer, problem: BaseException, sent: Iterable[asyn
         problem: how it failed.
         sent: what was to tell of the records sent.
     """
+    return fenced(problem, [*sent, *_sender(producer)])
+
+
+def reason(
+    producer: AIOKafkaProducer, problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()
+) -> BaseException:
+    """Give the failure that says most of why a transaction failed: the right that brokers say is missing, if any.
+
+    It ends the transaction, and whatever is tried in that afterwards fails without saying why (`IllegalOperation`).
+
+    Args:
+        producer: the producer.
+        problem: how it failed.
+        sent: what was to tell of the records sent.
+    """
+    told = (each.exception() for each in (*sent, *_sender(producer)) if each.done() and not each.cancelled())
+    return next((each for each in told if isinstance(each, _RIGHTS)), problem)
+
+
+def _sender(producer: AIOKafkaProducer) -> list[asyncio.Future[Any]]:
     sender: asyncio.Future[Any] | None = producer._sender.sender_task  # noqa: SLF001 - there is no public way
-    return fenced(problem, sent if sender is None else [*sent, sender])
+    return [] if sender is None else [sender]
 
 
 def _says_fenced(problem: BaseException | None) -> bool:
-    cause = problem
-    while cause is not None:
-        if isinstance(cause, _FENCED):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    return any(isinstance(each, _FENCED) for each in causes(problem))

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import conn
 from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
 from aiokafka.errors import KafkaError, SaslAuthenticationFailed
-from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslAuthenticateRequest_v0, SaslAuthenticateRequest_v1
+from aiokafka.protocol.admin import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateRequest_v0,
+    SaslAuthenticateRequest_v1,
+    SaslAuthenticateResponse_v0,
+    SaslAuthenticateResponse_v1,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,12 +76,24 @@ class _Masked:
         return f"{type(self).__name__}(masked)"
 
 
+class MaskedResponse_v0(_Masked, SaslAuthenticateResponse_v0):  # type: ignore[misc]  # noqa: N801 - named as aiokafka's
+    """The broker's answer: with what SCRAM has in it, passwords could be tried without asking the broker."""
+
+
+class MaskedResponse_v1(_Masked, SaslAuthenticateResponse_v1):  # type: ignore[misc]  # noqa: N801 - named as aiokafka's
+    """The same, of the version that tells how long the login holds."""
+
+
 class MaskedRequest_v0(_Masked, SaslAuthenticateRequest_v0):  # type: ignore[misc]  # noqa: N801 - named as aiokafka's
     """A message of the login that does not show itself."""
 
+    RESPONSE_TYPE = MaskedResponse_v0
+
 
 class MaskedRequest_v1(_Masked, SaslAuthenticateRequest_v1):  # type: ignore[misc]  # noqa: N801 - named as aiokafka's
-    """The same, of the version that is told how long the login holds."""
+    """The same, of the version whose answer tells how long the login holds."""
+
+    RESPONSE_TYPE = MaskedResponse_v1
 
 
 class MaskedRequest(SaslAuthenticateRequest):  # type: ignore[misc]  # published without types

@@ -68,12 +68,18 @@ class MaskingFormatter(logging.Formatter):
 def mask_failures() -> None:
     """Mask what ends the process with a traceback too, and what is logged before or without a handler of ours."""
     sys.excepthook = _tell
+    threading.excepthook = _tell_of_thread
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(MaskingFormatter())
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
     sys.stderr.write(masked("".join(traceback.format_exception(kind, problem, trace))))
+
+
+def _tell_of_thread(failed: threading.ExceptHookArgs) -> None:
+    if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
+        _tell(failed.exc_type, failed.exc_value, failed.exc_traceback)
 
 
 def _shapes(secret: str) -> set[str]:

@@ -249,6 +249,9 @@ class PageServer:
             task = loop.create_task(self._serve(connection), name="page")
             self._open[task] = None
             task.add_done_callback(functools.partial(self._end, connection))
+            # A connection that lies ready is taken without a turn of the loop: many of them would keep it from its
+            # work, and the first would have to go before they are looked at.
+            await asyncio.sleep(0)
 
     def _end(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._open.pop(task, None)

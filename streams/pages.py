@@ -287,7 +287,10 @@ class Pages:
                 "this page asks for a bearer token\n",
                 headers={"WWW-Authenticate": 'Bearer realm="traction"'},
             )
-        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        try:
+            encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        except TypeError:  # prometheus_client 0.26 compares versions that are no numbers
+            encode, content_type = choose_encoder("")
         return answer(HTTPStatus.OK, encode(self._registry), content_type=content_type)
 
     def _verdict(self, request: web.BaseRequest, verdict: Verdict) -> web.Response:

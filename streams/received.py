@@ -60,7 +60,7 @@ def check_header_names(headers: Iterable[tuple[str, bytes | None]]) -> None:
     Raises:
         InvalidEvent: one is not.
     """
-    if not all(name.isascii() or _is_text(name) for name, _ in headers):
+    if not all(is_text(name) for name, _ in headers):
         raise InvalidEvent("not_utf8", NOT_TEXT, "encode the names of headers as UTF-8")
 
 
@@ -115,9 +115,10 @@ def dead_letter(record: ConsumerRecord, problem: InvalidEvent, group: str) -> De
     return DeadLetter(key, value, reasons)
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
+    """Tell whether something can be written as UTF-8: bytes that were none are read as lone surrogates."""
     try:
-        name.encode()
+        name.isascii() or name.encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     GroupAuthorizationFailedError,
+    IllegalSaslStateError,
     KafkaConnectionError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
@@ -59,7 +60,7 @@ def cause(problem: BaseException, who: str) -> Cause:
         problem: what was raised; what it came from is looked at too.
         who: who logs in, in words.
     """
-    chain = list(_chain(problem))
+    chain = list(causes(problem))
     for each in chain:
         found = _right(each, who) or _login(each) or _encryption(each)
         if found is not None:
@@ -71,11 +72,15 @@ def cause(problem: BaseException, who: str) -> Cause:
         )
         return Cause("the broker closed the connection", f"{remedy}.")
     said = str(problem) if not isinstance(problem, KafkaConnectionError) else ", ".join(map(str, problem.args))
-    return Cause(said or type(problem).__name__, USUAL)
+    silent = "no answer in time" if isinstance(problem, TimeoutError) else type(problem).__name__
+    return Cause(said or silent, USUAL)
 
 
-def _chain(problem: BaseException | None) -> Iterator[BaseException]:
-    while problem is not None:
+def causes(problem: BaseException | None) -> Iterator[BaseException]:
+    """Give a failure, and one by one what it came from."""
+    seen: set[int] = set()  # a failure that was told twice may be its own cause
+    while problem is not None and id(problem) not in seen:
+        seen.add(id(problem))
         yield problem
         problem = problem.__cause__ or problem.__context__
 
@@ -106,6 +111,10 @@ def _login(problem: BaseException) -> Cause | None:
         return Cause(
             "the listener does not know that mechanism",
             "Give --sasl-mechanism one that it knows, or have the brokers know this one.",
+        )
+    if isinstance(problem, IllegalSaslStateError):
+        return Cause(
+            "that listener takes no login", "Give --security-protocol without SASL, or the port of one that takes it."
         )
     if isinstance(problem, SaslAuthenticationFailed):
         return Cause(

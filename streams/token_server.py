@@ -13,7 +13,7 @@ import re
 import ssl
 import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote_plus, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -39,6 +39,10 @@ EARLY = 0.2
 UNKNOWN_SECONDS = 60.0
 """For how long a token is used whose server does not say how long it is good."""
 
+PAUSE_SECONDS = 2.0
+"""For how long it is not asked again when it gave no token, or one that brokers refused: each client tries ten times a
+second, and a server that is away keeps each waiting."""
+
 _ERROR = re.compile(r"[A-Za-z0-9_.\-]{1,60}")
 """What an error code of a token server may look like to be shown (RFC 6749, section 5.2)."""
 
@@ -55,6 +59,20 @@ class Answer(msgspec.Struct, frozen=True):
     access_token: str | None = None
     expires_in: float | str | None = None
     error: str | None = None
+
+
+class Kept(NamedTuple):
+    """A token that is used for a while.
+
+    Attributes:
+        token: the token.
+        asked: when it was asked for.
+        until: when another one is asked for.
+    """
+
+    token: str
+    asked: float
+    until: float
 
 
 class ClientCredentials(Tokens):
@@ -85,7 +103,8 @@ class ClientCredentials(Tokens):
         self._scope = scope
         self._cafile = cafile
         self._clock = clock
-        self._kept: tuple[str, float] | None = None
+        self._kept: Kept | None = None
+        self._failed: tuple[str, float] | None = None
         # The worker's consumer has a thread and an event loop of its own.
         self._asking: MutableMapping[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -100,8 +119,10 @@ class ClientCredentials(Tokens):
         return f"Do they trust {self._server} (issuer, audience, scope, clock)?"
 
     def refused(self) -> None:
-        """Take note that brokers refuse the token: another one is fetched for the next login."""
-        self._kept = None
+        """Take note that brokers refuse the token: another one is fetched soon, unless it is a new one itself."""
+        kept = self._kept
+        if kept is not None and self._clock() - kept.asked >= PAUSE_SECONDS:
+            self._kept = None
 
     @property
     def _server(self) -> str:
@@ -114,11 +135,18 @@ class ClientCredentials(Tokens):
             TokenUnavailable: the token server gives none.
         """
         async with self._asking.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-            if self._kept is None or self._kept[1] <= self._clock():
-                self._kept = await self._fetch()
-            return self._kept[0]
+            kept = self._kept  # another thread may forget it meanwhile
+            if kept is None or kept.until <= self._clock():
+                if self._failed is not None and self._clock() - self._failed[1] < PAUSE_SECONDS:
+                    raise TokenUnavailable(self._failed[0])
+                try:
+                    kept = self._kept = await self._fetch()
+                except TokenUnavailable as problem:
+                    self._failed = str(problem.args[0]), self._clock()
+                    raise
+            return kept.token
 
-    async def _fetch(self) -> tuple[str, float]:
+    async def _fetch(self) -> Kept:
         asked = self._clock()
         try:
             status, body = await self._ask()
@@ -129,13 +157,13 @@ class ClientCredentials(Tokens):
             ) from problem
         try:
             answer = msgspec.json.decode(body, type=Answer)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             answer = Answer()
         if status != HTTPStatus.OK or answer.access_token is None:
             raise TokenUnavailable(self._refusal(status, answer))
         token = checked(answer.access_token, f"the answer of {self._server}")
         seconds = _seconds(answer.expires_in)
-        return token, asked + seconds * (1 - EARLY)
+        return Kept(token, asked, asked + seconds * (1 - EARLY))
 
     async def _ask(self) -> tuple[int, bytes]:
         form = {"grant_type": "client_credentials"} | ({"scope": self._scope} if self._scope else {})

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_TOKEN_BYTES = 2**18
 """Longest token: half of what brokers take as a login by default (`sasl.server.max.receive.size`, 512 KiB)."""
 
+END_OF_TIME = 253_402_300_800
+"""The year 10000, in seconds since 1970: beyond it there are no dates to tell."""
+
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 """What a bearer token consists of (RFC 6750, section 2.1); nothing else may get into the message of the login."""
 
@@ -74,8 +77,8 @@ class FileTokens(Tokens):
     def remedy(self) -> str:
         """Say what to look at when brokers refuse the token: whether it has expired, above all."""
         try:
-            until = expiry(checked(self._file.read_text("utf-8").strip(), str(self._file)))
-        except (TokenUnavailable, OSError, UnicodeDecodeError):
+            until = expiry(self._read())
+        except TokenUnavailable:
             until = None
         if until is not None and until <= time.time():
             when = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds")
@@ -88,8 +91,12 @@ class FileTokens(Tokens):
         Raises:
             TokenUnavailable: the file cannot be read, or holds no token.
         """
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> str:
         try:
-            text = await asyncio.to_thread(self._file.read_text, "utf-8")
+            with self._file.open("rb") as file:
+                text = file.read(MOST_TOKEN_BYTES + 2).decode()  # and a line's end
         except OSError as problem:
             raise TokenUnavailable(
                 f"the token file {self._file} cannot be read ({problem.strerror}): see that it is there and that this "
@@ -102,16 +109,27 @@ class FileTokens(Tokens):
         return checked(text.strip(), f"the token file {self._file}")
 
 
+class Claims(msgspec.Struct, frozen=True):
+    """What a token says of itself (RFC 7519, section 4.1).
+
+    Attributes:
+        exp: until when it is good, seconds since 1970.
+    """
+
+    exp: float | None = None
+
+
 def expiry(token: str) -> float | None:
     """Tell until when a token says that it is good, seconds since 1970; None when it does not say, or is no JWT."""
     parts = token.split(".")
     if len(parts) != 3:  # noqa: PLR2004 - header, claims, signature
         return None
     try:
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return float(claims["exp"])
-    except (binascii.Error, msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        body = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        until = msgspec.json.decode(body, type=Claims).exp
+    except (binascii.Error, msgspec.MsgspecError, ValueError, RecursionError):
         return None
+    return until if until is not None and 0 <= until < END_OF_TIME else None
 
 
 def url_problem(url: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from streams.access.rules import ANYBODY, WRITING, Kind, Operation, Pattern, Rule
+from streams.access.rules import ANYBODY, Kind, Operation, Pattern, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -51,7 +51,7 @@ def compare(wanted: Collection[Rule], there: Collection[Rule], names: Names) -> 
         missing=sorted(rule for rule in wanted if not any(each.covers(rule) for each in there)),
         denied=sorted(rule for rule in touching if any(rule.takes(each) for each in wanted)),
         more=sorted(rule for rule in allowing if rule.principal in principals and not _needed(rule, wanted)),
-        others=sorted(rule for rule in allowing if rule.principal not in principals and rule.operation in WRITING),
+        others=sorted(rule for rule in allowing if rule.principal not in principals and rule.changes),
     )
 
 

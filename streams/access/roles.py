@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILE = Path(__file__).with_name("roles.toml")
 
 EVERY = "*"
-"""In the file: all topics."""
+"""In the file: all topics, and at the end of a group's name all that begin so."""
 
 DEFAULT_ORCHESTRATOR_GROUP = "orchestrator"
 """The consumer group of orchestrators, where nothing else is said."""
@@ -123,9 +123,9 @@ def _rules(role: Role, principal: str, names: Names) -> Iterator[Rule]:
     for topic, operations in topic_rights(role, names).items():
         for operation in operations:
             yield Rule(principal, Kind.TOPIC, topic, Pattern.LITERAL, operation)
-    for name in map(names.own, role.groups):
-        pattern = Pattern.PREFIXED if name.endswith("*") else Pattern.LITERAL
-        yield Rule(principal, Kind.GROUP, name.removesuffix("*"), pattern, Operation.READ)
+    for name in role.groups:  # what an option was given as is never a beginning, whatever it ends with
+        pattern = Pattern.PREFIXED if name.endswith(EVERY) else Pattern.LITERAL
+        yield Rule(principal, Kind.GROUP, names.own(name.removesuffix(EVERY)), pattern, Operation.READ)
     for name in map(names.own, role.ids):
         yield Rule(principal, Kind.TRANSACTIONAL_ID, name, Pattern.LITERAL, Operation.WRITE)
     for name in map(names.own, role.transactions):

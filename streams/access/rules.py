@@ -63,8 +63,9 @@ WRITING = {
     Operation.DELETE,
     Operation.ALTER,
     Operation.ALTER_CONFIGS,
+    Operation.CLUSTER_ACTION,
 }
-"""Operations that change something."""
+"""Operations that change something; of a group reading does too: see `Rule.changes`."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,9 +114,14 @@ class Rule:
     def takes(self, wanted: Rule) -> bool:
         """Tell whether it denies something that another rule allows."""
         who = self.principal in {wanted.principal, ANYBODY}
-        # Kafka: denying Describe does not deny Read, and so with all that is implied.
-        denied = self.operation in {Operation.ALL, wanted.operation}
-        return self.deny and who and denied and self.touches(wanted)
+        # Nobody can read or write what may not be described: clients ask first where it is.
+        needed = {wanted.operation} | {Operation.DESCRIBE for _ in IMPLIED[Operation.DESCRIBE] & {wanted.operation}}
+        return self.deny and who and self.operation in {Operation.ALL, *needed} and self.touches(wanted)
+
+    @property
+    def changes(self) -> bool:
+        """Tell whether it lets somebody change something: who may read with a group may take its partitions too."""
+        return self.operation in WRITING or (self.kind is Kind.GROUP and self.operation is Operation.READ)
 
     def __str__(self) -> str:
         """Say it in words."""

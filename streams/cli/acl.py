@@ -56,6 +56,19 @@ class Held(click.ParamType):
         return role, principal
 
 
+class Name(click.ParamType):
+    """What a group is called, and after it topics and transactional ids."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check a value."""
+        name = str(value)
+        if not name or "*" in name or not name.isprintable():  # brokers take * for everything that there is
+            self.fail(f"{name!r} is no name of a group: give it whole, without *", param, ctx)
+        return name
+
+
 class HeldFile(click.Path):
     """A TOML file with a key for each role: its principals."""
 
@@ -92,9 +105,14 @@ def acl_options(command: Command) -> Command:
         help=f"Who has which role; several times. Roles: {', '.join(roles())}.",
     )
     @click.option("--principals", "file", type=HeldFile(), metavar="FILE.toml", help="The same as a file.")
-    @click.option("--app-id", default=DEFAULT_APP_ID, help="The workers' application id.")
-    @click.option("--group", help="Group of traction escalate.  [default: APP_ID-escalation]")
-    @click.option("--orchestrator-group", default=DEFAULT_ORCHESTRATOR_GROUP, help="Consumer group of orchestrators.")
+    @click.option("--app-id", type=Name(), default=DEFAULT_APP_ID, help="The workers' application id.")
+    @click.option("--group", type=Name(), help="Group of traction escalate.  [default: APP_ID-escalation]")
+    @click.option(
+        "--orchestrator-group",
+        type=Name(),
+        default=DEFAULT_ORCHESTRATOR_GROUP,
+        help="Consumer group of orchestrators.",
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     @kafka_options
     @log_options

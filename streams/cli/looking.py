@@ -23,6 +23,7 @@ from streams.inspection.facts import NEEDED, OPTIONAL, Looker
 from streams.inspection.story import entries, latest_report, moment, report_lines
 from streams.kafka import KafkaUnavailable, unavailable
 from streams.reading import DEFAULT_SECONDS, TooSlow, reading
+from streams.received import is_text
 from streams.timeline import plain
 from streams.topics import DEFAULT_APP_ID, TopicsError, default_group, ladders_name
 
@@ -48,9 +49,6 @@ MOST_COMPARED = 5_000
 
 MOST_CELL = 60
 """Characters of an id or name in a table; whole ids are in the JSON."""
-
-"""What JSON lets stand as it is, and a terminal may obey, or a reader take for the end of a line: control characters
-above ASCII's first ones, directions, zero-width characters, exotic line ends."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, and nothing else.")
 
@@ -107,17 +105,9 @@ class Id(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check a value."""
         text = str(value)
-        if not 1 <= len(text) <= MAX_ID_CHARS or not _is_text(text):
+        if not 1 <= len(text) <= MAX_ID_CHARS or not is_text(text):
             self.fail(f"an id has 1 to {MAX_ID_CHARS} characters, and is UTF-8", param, ctx)
         return text
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def group_option(command: Command) -> Command:
@@ -159,7 +149,7 @@ def decision_options(command: Command) -> Command:
     @functools.wraps(command)
     def with_decision(*, by: str | None, reason: str | None, **given: Any) -> Any:
         for name, text, most in (("--by", by, MAX_ID_CHARS), ("--reason", reason, 4_096)):
-            if text is not None and (len(text) > most or not _is_text(text)):
+            if text is not None and (len(text) > most or not is_text(text)):
                 raise click.UsageError(f"{name} has at most {most} characters, and is UTF-8")
         return command(by=login() if by is None else by, reason=reason, **given)
 

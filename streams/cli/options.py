@@ -29,6 +29,7 @@ from streams.masking import MaskingFormatter
 from streams.pages import PageSettings
 from streams.policy.load import InvalidPolicy, UnreadablePolicy, read_policy
 from streams.policy.policy import Policy
+from streams.tokens import url_problem
 
 if TYPE_CHECKING:
     from detectors import Limits
@@ -73,6 +74,19 @@ class Brokers(click.ParamType):
             if int(match["port"]) not in self._PORTS:
                 self.fail(f"{address!r} has no port from 1 to 65535; give for example kafka-1:9092", param, ctx)
         return ",".join(addresses)
+
+
+class TokenUrl(click.ParamType):
+    """The URL of a token server. One with a password in it is refused before it is shown anywhere."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check a URL; whether a server answers there is found out at the login."""
+        wrong = url_problem(str(value))
+        if wrong:
+            self.fail(wrong, param, ctx)
+        return str(value)
 
 
 def _is_ipv6(text: str) -> bool:
@@ -134,7 +148,12 @@ def kafka_options(command: Command) -> Command:
         "File with the token for OAUTHBEARER, which somebody keeps fresh; read at each login.",
         type=FILE,
     )
-    @shared("--sasl-token-url", "Token server that gives one for the client id and secret.", metavar="URL")
+    @shared(
+        "--sasl-token-url",
+        "Token server that gives one for the client id and secret.",
+        metavar="URL",
+        type=TokenUrl(),
+    )
     @shared("--sasl-token-scope", "Scope that it is asked for.", metavar="SCOPE")
     @shared("--ssl-cafile", "Authorities that signed the brokers' certificates, PEM; else the system's.", type=FILE)
     @shared("--ssl-certfile", "Our own certificate, PEM, for brokers that ask for one.", type=FILE)

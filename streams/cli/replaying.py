@@ -10,7 +10,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
-from aiokafka.errors import TopicAuthorizationFailedError
 
 from schemas.common import MAX_ID_CHARS
 from streams.cli.letter_options import Position, Progress, choice_options, on_brokers
@@ -18,6 +17,7 @@ from streams.cli.looking import json_option, line, login, reading_options, run
 from streams.letters.letter import Choice
 from streams.letters.replay import GO_ON, Order, Outcome, Replay, ReplayStopped
 from streams.letters.returns import WORDS
+from streams.received import is_text
 from streams.timeline import counted, plain
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def replay(
         meant = 0 if as_json else _show(survey, order)
         if dry_run or not meant:
             return EXIT_LEFT if _left(survey, order) else 0
-        if not click.confirm(f"put {counted(meant, 'record')} back?", err=True):
+        if not _confirmed(meant):
             click.echo("nothing was put back", err=True)
             return 1
         order = dataclasses.replace(order, ends=survey.ends)
@@ -127,8 +127,8 @@ def _check(
         raise click.UsageError("name letters as PARTITION@OFFSET, or choose some by options, or say --all: one of them")
     if again and not positions:
         raise click.UsageError("--again wants the letters named one by one, so that nothing comes twice by mistake")
-    if by is not None and not 1 <= len(by) <= MAX_ID_CHARS:
-        raise click.UsageError(f"--by has 1 to {MAX_ID_CHARS} characters")
+    if by is not None and not (1 <= len(by) <= MAX_ID_CHARS and is_text(by)):
+        raise click.UsageError(f"--by has 1 to {MAX_ID_CHARS} characters, and is UTF-8")
 
 
 def _check_asking(*, asks: bool, as_json: bool) -> None:
@@ -136,18 +136,20 @@ def _check_asking(*, asks: bool, as_json: bool) -> None:
         raise click.UsageError("--json asks nothing: say --yes or --dry-run with it")
 
 
+def _confirmed(meant: int) -> bool:
+    try:
+        return click.confirm(f"put {counted(meant, 'record')} back?", err=True)
+    except click.Abort as problem:
+        if isinstance(problem.__context__, EOFError):
+            raise click.ClickException("there is nobody to ask: say --yes, or --dry-run") from None
+        raise
+
+
 async def _perform(work: Replay) -> Survey:
     try:
         return await work.perform()
     except ReplayStopped as problem:
         raise click.ClickException(str(problem)) from problem
-    except TopicAuthorizationFailedError as problem:
-        names = ", ".join(sorted(map(str, problem.args[0]))) if problem.args else "a topic"
-        who = work.kafka.username or "who does not log in"
-        raise click.ClickException(
-            f"no rights on the brokers ({names}): have {who} be allowed to read and write {work.name}, to write the "
-            f"topics that records are put back onto, and to use the transactional id {work.transactional_id}"
-        ) from problem
 
 
 def _show(survey: Survey, order: Order) -> int:

@@ -21,7 +21,7 @@ from streams.escalation.fitness import FitnessFollower, Standing
 from streams.escalation.ladders import Totals
 from streams.escalation.outgoing import Outgoing
 from streams.escalation.ownership import Ownerships, Place
-from streams.fencing import lost
+from streams.fencing import lost, reason
 from streams.fetching import UnreadableBatch
 from streams.kafka import KafkaSettings, consumer, running
 from streams.lag import BROKER, Applied, LagWatch
@@ -299,6 +299,9 @@ class Escalation:
                 self._metrics.transaction_failures.labels("fenced").inc()
                 raise Fenced(f"partition {unit.number} of {self._place.alerts} was taken over") from problem
             self._metrics.transaction_failures.labels("failed").inc()
+            why = reason(producer, problem, sent)
+            if why is not problem:
+                raise why from None
             raise
         self._metrics.commit_seconds.observe(time.perf_counter() - begun)
         self._metrics.last_commit_timestamp.set_to_current_time()

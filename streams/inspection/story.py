@@ -119,7 +119,11 @@ def report_lines(report: Report) -> list[str]:
 
 def moment(at: datetime) -> str:
     """Give a time to the second, in this machine's zone and with it."""
-    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    try:
+        local = at.astimezone()
+    except OverflowError:  # whoever wrote the record chose the first or last day of the calendar
+        local = at
+    return local.strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def age(seconds: float) -> str:

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from streams.received import FOR_GROUP, REPLAY_PREFIX
+from schemas.encode import MAX_MESSAGE_CHARS
+from streams.received import FOR_GROUP, REPLAY_PREFIX, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -124,14 +125,19 @@ class Choice:
 
 
 def read_letter(record: ConsumerRecord) -> Letter | None:
-    """Read a dead letter; None when a record is none of Traction's, or a receipt."""
+    """Read a dead letter; None when a record is none of Traction's, or a receipt.
+
+    Traction writes no header name that is not UTF-8, and nothing longer than a message: whoever forges letters has them
+    left out, and ends no command.
+    """
     told = {name: value or b"" for name, value in record.headers if name.startswith(ERRORS)}
     numbers = [told.get(f"{ERRORS}{name}", b"") for name in ("partition", "offset", "timestamp")]
     texts = [
         told.get(f"{ERRORS}{name}", b"").decode("utf-8", "replace")
         for name in ("topic", "group", "stage", "reason", "message")
     ]
-    if RECEIPT in told or not all(map(_NUMBER.fullmatch, numbers)) or not all(texts):
+    ours = all(map(_NUMBER.fullmatch, numbers)) and all(0 < len(text) <= MAX_MESSAGE_CHARS for text in texts)
+    if RECEIPT in told or not ours or not all(is_text(name) for name, _ in record.headers):
         return None
     topic, group, stage, reason, message = texts
     partition, offset, at_ms = map(int, numbers)

@@ -16,7 +16,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from schemas import topics
-from streams.fencing import lost
+from streams.fencing import lost, reason
 from streams.kafka import consumer, producer, running
 from streams.letters.ledger import Ledger
 from streams.letters.letter import read_letter, read_receipt, receipt_headers, returned_headers
@@ -280,7 +280,13 @@ class Replay:
                 async with asyncio.timeout(ABORT_SECONDS):
                     await client.abort_transaction()
             if lost(client, problem, sent):
-                raise ReplayStopped(f"another run began meanwhile, and this one ended; {GO_ON}") from problem
+                raise ReplayStopped(
+                    f"another run began meanwhile, or the brokers undid what took longer than "
+                    f"{TRANSACTION_TIMEOUT_MS // 1_000} s; {GO_ON}"
+                ) from problem
+            why = reason(client, problem, sent)
+            if why is not problem:
+                raise why from None
             if isinstance(problem, (KafkaError, TimeoutError)) and not isinstance(
                 problem, TopicAuthorizationFailedError
             ):

@@ -248,11 +248,13 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
             InvalidEvent: it cannot be read, or not be delivered.
             Abandoned: it is no longer ours to deliver.
         """
+        if not meant_for(record.headers, self._group):  # whatever it holds: else each sink refused it once more
+            return "skipped"
         check_header_names(record.headers)
         notification = decode(topics.NOTIFICATIONS, record.value, record.headers)
         if not isinstance(notification, Notification):
             raise TypeError(f"the topic of notifications decodes to {type(notification).__name__}")
-        if not meant_for(record.headers, self._group) or not self._choice.wanted(notification):
+        if not self._choice.wanted(notification):
             return "skipped"
         name = f"sink {self._name}"
         if self.disabled:

@@ -24,7 +24,7 @@ from streams.worker.judge import DETECTION
 from streams.worker.overrides import Overrides, OverridesFollower
 from streams.worker.ownership import Ownerships
 from streams.worker.settings import FETCH_BYTES, POLL_RECORDS
-from streams.worker.store import FAUST_LOGGER, StateTable
+from streams.worker.store import FAUST_LOGGER, StateTable, StateTables
 from streams.worker.stores import open_stores
 from streams.worker.sweep import Sweeper
 from streams.worker.transport import BatchConsumer, BatchSchema, BatchTransport
@@ -89,7 +89,7 @@ class Worker:
         await self.ownerships.start()
         changelogs = self.ownerships.changelogs
         following = asyncio.create_task(self.follower.follow(self.engine.reconcile))
-        marking = asyncio.create_task(changelogs.keep_marking(self.consumer, lambda: self.recovering))
+        marking = asyncio.create_task(changelogs.keep_marking(self.consumer))
         sweeping = asyncio.create_task(Sweeper(self).run())
         starting = asyncio.create_task(self.app.start())
         failing = asyncio.create_task(self.app.wait_until_stopped())
@@ -162,6 +162,7 @@ def build(
         agent_supervisor=mode.CrashingSupervisor,
         store="memory://",
         Table=StateTable,
+        TableManager=StateTables,
         table_standby_replicas=settings.standby_replicas,
         # Topics are made by `traction topics create`; the group's leader needs none of its own.
         topic_allow_declare=False,

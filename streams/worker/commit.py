@@ -12,7 +12,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from streams.fencing import lost
+from streams.fencing import lost, reason
 from streams.kafka import in_words
 from streams.worker.faults import EXIT_LOST
 
@@ -136,9 +136,10 @@ class Committer:
                 "away for longer than its session; what it had not committed is read again by the new owner",
             )
         self._metrics.transaction_failures.labels("failed").inc()
+        why = reason(self._producer, problem, sent)
         self._abandon(
             EXIT_LOST,
-            f"partition {number} cannot be committed ({in_words(self._settings.kafka, problem)}). Are the brokers "
+            f"partition {number} cannot be committed ({in_words(self._settings.kafka, why)}). Are the brokers "
             f"reachable, and may we write there? Given up after at most {self._settings.away_timeout:.0f} s; what was "
             "not committed is read again",
         )

@@ -21,7 +21,8 @@ MS_PER_DAY: Final = 24 * MS_PER_HOUR
 SLACK_MS: Final = MS_PER_HOUR
 """What a sweep waits beyond the time: by so much clocks of brokers and workers may differ, or jump back.
 
-A machine without any time service is out by some seconds a day.
+A machine without any time service is out by some seconds a day. Records of a transaction that is still open are not
+seen to wait: brokers let one last for 15 minutes, unless they are told otherwise (`transaction.max.timeout.ms`).
 """
 
 SLACK_PARTS: Final = 20

@@ -239,6 +239,8 @@ class LiveTable(Generic[S]):
             changes: what was committed.
             offset: of the last changelog record among them; None where there is none.
         """
+        if not changes:
+            return  # it may not be open yet: overrides are committed while partitions are being taken over
         self._stored().write(changes, offset)
         for key, value in changes:
             if value is None and key not in self._changed:

@@ -7,6 +7,7 @@ what cannot be used is refused, to be thrown away, and what cannot be written en
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -177,9 +178,12 @@ class RocksStates:
         self._write(rocksdict.WriteBatch(raw_mode=True))
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database; what is not in files yet is written."""
         self._closed = True
-        self._database.close()
+        try:
+            self._database.close()
+        except Exception as problem:  # noqa: BLE001 - see above
+            self._unwritable(problem)
 
     def _write(self, batch: rocksdict.WriteBatch) -> None:
         batch.put(_BASIS, _ENCODER.encode(self._basis))
@@ -187,18 +191,26 @@ class RocksStates:
             # Not waited for until it is on the disk: when the machine dies, the log's beginning is what is left.
             self._database.write(batch)
         except Exception as problem:  # noqa: BLE001 - see above
-            self._fail(
-                f"the state directory {self._path} cannot be written ({_line(problem)}): is the disk full? "
-                "Nothing is lost, it is all in the changelog: make room, or give another --state-dir, and start again"
-            )
+            self._unwritable(problem)
+
+    def _unwritable(self, problem: Exception) -> NoReturn:
+        self._note_damage(problem)  # found while files were merged: the next start would not see it at once
+        self._fail(
+            f"the state directory {self._path} cannot be written ({_line(problem)}): is the disk full? "
+            "Nothing is lost, it is all in the changelog: make room, or give another --state-dir, and start again"
+        )
 
     def _unreadable(self, problem: Exception) -> NoReturn:
-        if _damage(problem):
-            (self._path / _DAMAGED).touch()
+        self._note_damage(problem)
         self._fail(
             f"the state directory {self._path} cannot be read ({_line(problem)}). Nothing is lost, it is all in the "
             "changelog: start again; what is damaged is then thrown away and read anew. Is the disk in order?"
         )
+
+    def _note_damage(self, problem: Exception) -> None:
+        if _damage(problem):
+            with contextlib.suppress(OSError):  # the directory itself may be gone
+                (self._path / _DAMAGED).touch()
 
 
 class Unusable(Exception):

@@ -5,14 +5,16 @@ It belongs to one process at a time. What in it cannot be used is thrown away, s
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import re
 import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, Final
 
-from streams.topics import TOMBSTONES_KEPT_HOURS
+from streams.topics import SESSIONS_TABLE, TASKS_TABLE, TOMBSTONES_KEPT_HOURS
 from streams.worker.rocks import RocksStates, Unusable, rocks_options
 from streams.worker.stores import StoreError
 
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOCK: Final = "lock"
+_CURRENT: Final = "CURRENT"
+"""Name of a file that each RocksDB database has."""
+
+_NAME: Final = re.compile(rf"({SESSIONS_TABLE}|{TASKS_TABLE})-[0-9]+")
 
 
 class RocksStores:
@@ -100,6 +106,10 @@ class RocksStores:
         """Remove what is left of partitions that have been elsewhere for so long that it is of no use any more."""
         before = time.time() - TOMBSTONES_KEPT_HOURS * 3_600
         for path in self._path.iterdir():
-            if path.is_dir() and max((each.stat().st_mtime for each in path.iterdir()), default=0.0) < before:
-                logger.info("%s is removed: it is too old to be of use", path)
-                shutil.rmtree(path, ignore_errors=True)
+            # Nothing but our own: the directory may be one that somebody else keeps things in.
+            with contextlib.suppress(OSError):
+                if not (_NAME.fullmatch(path.name) and (path / _CURRENT).is_file()):
+                    continue
+                if max(each.stat().st_mtime for each in path.iterdir()) < before:
+                    logger.info("%s is removed: it is too old to be of use", path)
+                    shutil.rmtree(path)

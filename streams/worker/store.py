@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import faust
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaTimeoutError
 from faust.stores import memory
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery, ServiceStopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,12 +52,6 @@ class StateStore(memory.Store[bytes, bytes]):
     ) -> None:
         """Do nothing: what Faust gets only says how far was read."""
 
-    async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Note that what is ours is in step with the changelog."""
-        del standby_tps
-        if active_tps:
-            self.table.changelogs.recovered()
-
 
 class StateTable(faust.Table[bytes, bytes]):
     """Faust's table with our store: the group's assignment and the order of recovery are Faust's.
@@ -73,3 +70,33 @@ class StateTable(faust.Table[bytes, bytes]):
                 "memory://", self.app, self, table_name=self.name, key_type=bytes, value_type=bytes, loop=self.loop
             ),
         )
+
+
+class StateRecovery(Recovery):
+    """Faust's recovery, but for its end when the brokers do not answer in time.
+
+    Faust takes that for having been stopped: it reads nothing back any more, whatever is assigned, and says nothing.
+    """
+
+    logger = FAUST_LOGGER
+
+    async def _wait(self, coro: Any, timeout: Any = None) -> None:  # noqa: ASYNC109 - Faust's signature
+        try:
+            await super()._wait(coro, timeout)
+        except ServiceStopped:
+            if self.should_stop:
+                raise
+            raise KafkaTimeoutError(f"no answer for {timeout} s while state is read back") from None
+
+
+class StateTables(TableManager):
+    """Faust's tables with our recovery."""
+
+    logger = FAUST_LOGGER
+
+    @property
+    def recovery(self) -> Recovery:
+        """Reads the tables back."""
+        if self._recovery is None:
+            self._recovery = StateRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+        return self._recovery

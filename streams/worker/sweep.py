@@ -33,6 +33,13 @@ logger = logging.getLogger(__name__)
 SLICE_STATES = 1_000
 """States looked at without a break: at a microsecond or two each, others wait no longer than for a slice of records."""
 
+MAX_REMOVED_STATES = 10_000
+"""States removed until a commit is waited for: each takes 3 kB until then.
+
+With a shorter time, or a release that begins to forget, they may be nearly all that there are, for which neither memory
+nor one transaction has room.
+"""
+
 
 class Sweeper:
     """Sweeps the partitions of one worker.
@@ -72,7 +79,7 @@ class Sweeper:
         )
         for partition in owned.values():
             for inputs, expired in self._tables:
-                await self._sweep_table(partition, inputs, expired, _reached_ms(partition, inputs, ends, now_ms))
+                await self._sweep_table(partition, inputs, expired, reached_ms(partition, inputs, ends, now_ms))
 
     async def _sweep_table(
         self, partition: Partition, inputs: Mapping[str, Topic], expired: Counter, now_ms: float
@@ -82,15 +89,21 @@ class Sweeper:
         topic = next(iter(inputs.values()))
         table = partition.table(topic)
         kept = keeping(topic, self._worker.overrides.policy.common)
-        keys = iter(table.stored_keys())
+        keys, waiting = iter(table.stored_keys()), 0
         while part := list(islice(keys, SLICE_STATES)):
-            expired.inc(partition.expire(table, part, kept, now_ms))
+            removed = partition.expire(table, part, kept, now_ms)
+            expired.inc(removed)
+            waiting += removed
+            if waiting >= MAX_REMOVED_STATES:
+                waiting = 0
+                partition.room.clear()  # nothing awaits since they were removed: their commit is still to come
+                await partition.room.wait()
             await asyncio.sleep(0)
             if partition.ended:
                 return
 
 
-def _reached_ms(
+def reached_ms(
     partition: Partition, inputs: Mapping[str, Topic], ends: Mapping[TopicPartition, int], now_ms: float
 ) -> float:
     """Give the time that all records to come of some inputs have reached; 0 when that is not known."""

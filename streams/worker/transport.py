@@ -6,6 +6,8 @@ Overrides of faust-streaming 0.15.3 (aiokafka 0.14, mode 0.7.1; pinned, since th
   costs it some 200 microseconds each. What was read of a changelog is applied here: Faust drops what it has queued of
   the copies of others' partitions when a recovery ends, and goes on after an error. The message it gets instead only
   says how far was read, markers at the end included.
+* `BatchConsumer.resume_flow` fetches nothing while partitions are taken over: until Faust hears of them, a recovery
+  that the rebalance broke off goes on, and has them fetched from wherever they are.
 * `BatchConsumer._getmany` leaves out partitions that have enough waiting. Faust counts messages, and ours are batches.
 * `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) and opens what is
   stored of them before Faust's recovery starts; `on_partitions_revoked` gives them up before Faust tells the tables.
@@ -146,6 +148,8 @@ class BatchConsumer(driver.Consumer):
     logger = FAUST_LOGGER
     transport: BatchTransport
     _thread: FetchThread
+    _held = False
+    _resumed = False
 
     @property
     def engine(self) -> Engine:
@@ -173,12 +177,8 @@ class BatchConsumer(driver.Consumer):
         generation = self.app.consumer_generation_id
         if not moves or self.should_stop:
             return
-        for move in moves.values():
-            if isinstance(move, Fetched):
-                self.engine.queue(move)
-            else:
-                self._recover(move)
-        for tp, move in moves.items():
+        taken = {tp: move for tp, move in moves.items() if self._take(move)}
+        for tp, move in taken.items():
             if self._stale(generation):
                 return  # another ownership begins; what was fetched under this one is read again
             self._read_offset.pop(tp, None)  # else Faust drops what comes from a topic that was made anew
@@ -187,13 +187,19 @@ class BatchConsumer(driver.Consumer):
     def _stale(self, generation: int) -> bool:
         return not self.flow_active or self.app.consumer_generation_id != generation
 
-    def _recover(self, read: Read) -> None:
-        self.engine.ownerships.changelogs.apply(read)
+    def _take(self, move: Fetched | Read) -> bool:
+        """Take in what was fetched; tell whether Faust may know. What was not applied counts as not read."""
+        if isinstance(move, Fetched):
+            self.engine.queue(move)
+            return True
+        if not self.engine.ownerships.changelogs.apply(move):
+            return False
         recovery = cast("TableManager", self.app.tables).recovery
         for offsets in (recovery.active_offsets, recovery.standby_offsets):
-            last = offsets.get(read.tp)
-            if last is not None and last < read.end - 1:
-                offsets[read.tp] = read.end - 1
+            last = offsets.get(move.tp)
+            if last is not None and last < move.end - 1:
+                offsets[move.tp] = move.end - 1
+        return True
 
     def _message(self, tp: TP, move: Fetched | Read) -> ConsumerMessage:
         message: ConsumerMessage = ConsumerMessage(
@@ -213,17 +219,36 @@ class BatchConsumer(driver.Consumer):
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Give up what we own, then let Faust do its part."""
+        self._hold_flow()
         await self.engine.ownerships.release()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Take over what was assigned, then let Faust recover the table."""
+        self._hold_flow()
         if not self.app.should_stop:
             ownerships, tps = self.engine.ownerships, [TopicPartition(*tp) for tp in assigned]
             await ownerships.take(tps, self)
             await ownerships.changelogs.take(tps, ownerships.current, self)
             self.engine.reconcile()
         await super().on_partitions_assigned(assigned, generation_id)
+        self._held = False
+        if self._resumed:
+            super().resume_flow()
+
+    def _hold_flow(self) -> None:
+        self._held, self._resumed = True, False
+        self.stop_flow()
+
+    def resume_flow(self) -> None:
+        """Have records fetched, once partitions are taken over and Faust's recovery knows of them.
+
+        Before that it is the recovery of what was assigned before that asks for it; and where nothing was, Faust stops
+        nothing. What would be fetched then has no place: not sought yet, nor paused.
+        """
+        self._resumed = True
+        if not self._held:
+            super().resume_flow()
 
     async def committed(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:
         """Give the committed offset of each partition, None where there is none."""

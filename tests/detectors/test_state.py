@@ -5,7 +5,8 @@ import pytest
 
 from detectors import Limits, SessionState, UnsupportedState, decode_state, encode_state, limits_from, observe
 from detectors.fitting import fit
-from detectors.state import MAX_STATE_BYTES, STATE_VERSION, holds_print
+from detectors.limits import MAX_WINDOW_CALLS
+from detectors.state import MAX_SEEN, MAX_STATE_BYTES, STATE_VERSION, holds_print
 from detectors.watch import MAX_LOOPS
 from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.testing import at, session_event, tool_call
@@ -92,6 +93,19 @@ def patch(n, letter):
     return tool_call(n, "apply_patch", {"patch": text}, session_id=long, event_id=f"p{n:05}{long}"[:256])
 
 
+def test_what_is_left_out_is_the_same_after_a_round_trip():
+    """A session near the bound that is stored between any two events gives the same alerts, and is left the same."""
+    limits = limits_from([("test", {"decision.excerpt_chars": 200, "decision.rearm_after": 1_000})])
+    straight, stored, near = SessionState(), SessionState(), 0
+    for n in range(60):
+        for each in (adversary(n, "語"), patch(n, "語")) if n % 5 == 0 else (adversary(n, "語"),):
+            assert observe(stored, each, limits) == observe(straight, each, limits)
+            stored = decode_state(encode_state(stored))
+            assert encode_state(stored) == encode_state(straight)
+            near += len(encode_state(straight)) > 0.9 * MAX_STATE_BYTES
+    assert near
+
+
 def test_fitting_takes_first_what_only_people_read():
     """Texts of earlier calls are cut, then edits thinned out; all that is counted stays as it is with less text."""
     limits = limits_from([("test", {"decision.excerpt_chars": 200, "decision.rearm_after": 1_000})])
@@ -111,7 +125,7 @@ def test_fitting_takes_first_what_only_people_read():
 
 def test_what_fits_is_left_as_it_is():
     """A state just below the bound keeps all of it, one above it does not; nothing is left out unmeasured."""
-    for size, cuts in ((MAX_STATE_BYTES - 500, False), (MAX_STATE_BYTES, True)):
+    for size, cuts in ((MAX_STATE_BYTES - 900, False), (MAX_STATE_BYTES, True)):
         state = SessionState()
         for n in range(12):
             observe(state, shell(n, f"./tool_{n} {'y' * 300}"), limits_from([]))
@@ -121,6 +135,36 @@ def test_what_fits_is_left_as_it_is():
         fit(state)
         assert ([call.text for call in state.recent] != texts) is cuts
         assert len(encode_state(state)) <= MAX_STATE_BYTES
+
+
+@pytest.mark.parametrize("events", [1, 40])
+def test_repeated_and_late_events_stay_within_the_room_left_for_them(events):
+    """They are not measured: a state just below the bound has room for all that they may add, few events or many."""
+    state, limits = SessionState(), limits_from([])
+    for n in range(events):
+        observe(state, shell(n, f"./tool_{n}", event_id=f"e{n}"), limits)
+    state.known, state.room = b"k" * 1_000, 0
+    fit(state)
+    state.known, state.room = b"k" * (1_000 + state.room), 0  # as large as can be without anything to be left out
+    fit(state)
+    assert (state.room, len(state.recent)) == (0, min(events, MAX_WINDOW_CALLS))
+    before, counted = len(encode_state(state)), state.calls
+    for n in range(2 * MAX_SEEN):
+        again = shell(n, "ls", event_id=f"again{n}", occurred_at=at(-(10**6)), sequence=10**15 if n == 0 else 1)
+        observe(state, again, limits)
+    assert state.calls == counted
+    assert before < len(encode_state(state)) <= MAX_STATE_BYTES
+
+
+def test_a_session_that_only_thinks_stays_within_the_bound():
+    """Calls that are not kept among the latest are remembered to be recognised, and are measured like others."""
+    state = SessionState()
+    state.known = b"k" * (MAX_STATE_BYTES - 2_500)
+    fit(state)
+    for n in range(300):
+        observe(state, tool_call(n, "think", {"thought": f"step {n}"}, call_id=f"toolu_{n:020}"), Limits())
+        assert len(encode_state(state)) <= MAX_STATE_BYTES
+    assert (state.calls, len(state.recent)) == (300, 0)
 
 
 def test_the_older_half_goes_where_nothing_else_helps():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,9 @@ def test_rules_are_shown_without_brokers() -> None:
         "kafka-acls.sh --bootstrap-server 127.0.0.1:1 --command-config admin.properties --add --allow-principal "
         "User:worker --operation Write --transactional-id a-0 --resource-pattern-type prefixed"
     ) in commands
+    subject = 'User:CN=it\'s "one", O=A $B; C'
+    (first, *_) = command("acl", "show", "--kafka-acls", "--principal", f"worker={subject}").output.splitlines()
+    assert shlex.split(first)[7] == subject
 
 
 def test_wrong_use_is_told() -> None:
@@ -110,6 +114,9 @@ def test_wrong_use_is_told() -> None:
         (["show", "--principal", "boss=User:b"], "no role 'boss'"),
         (["show", "--principal", "worker=b"], "worker=User:worker"),
         (["show", "--principal", "worker=User:*"], "no one's principal"),
+        (["show", "--app-id", "*"], "give it whole"),
+        (["show", "--orchestrator-group", "*"], "give it whole"),
+        (["show", "--group", ""], "give it whole"),
         (["check", "--bootstrap", "127.0.0.1:1"], "--principal worker=User:NAME"),
     ):
         done = command("acl", *words)

@@ -97,6 +97,62 @@ async def test_processes_end_with_a_right_that_is_taken_away(doors: Doors, tmp_p
         assert "nobody has no right to read with the consumer group taken-escalation" in escalating.log
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "told"),
+    [
+        (Kind.TOPIC, "terminations", "read or write the topic {}.terminations"),
+        (Kind.TRANSACTIONAL_ID, "", "write with the transactional id {}-escalation-0"),
+    ],
+    ids=["topic", "id"],
+)
+async def test_what_ends_a_transaction_is_told_and_not_what_came_of_it(
+    doors: Doors, tmp_path: Path, kind: Kind, name: str, told: str
+) -> None:
+    """The client then refuses to send more, in words that name no right."""
+    app = f"ended{kind}"
+    async with Job(doors.settings(), tmp_path, app) as job:
+        roles = {"worker": ("User:worker",), "escalation": ("User:nobody",)}
+        given = rules(roles, Names(f"{app}.", app, f"{app}-escalation"))
+        await grant(doors.settings(), given)
+        working, escalating = job.worker(doors.settings("worker")), job.escalate(doors.settings("nobody"))
+        await asyncio.gather(working.ready(1), escalating.ready(1))
+        await grant(
+            doors.settings(),
+            [
+                replace(rule, deny=True)
+                for rule in given
+                if rule.principal == "User:nobody" and rule.kind is kind and rule.name.endswith(name)
+            ],
+        )
+        await job.send_loop(doors.settings(), "loop")
+        assert await escalating.exit(60) == 1, escalating.log
+        assert f"nobody has no right to {told.format(app)}" in escalating.log
+        assert "IllegalOperation" not in escalating.log
+
+
+async def test_who_may_not_put_a_letter_back_is_told(doors: Doors, tmp_path: Path) -> None:
+    """Exit code 1 with the topic, whatever the client makes of the records beside it."""
+    async with Job(doors.settings(), tmp_path, "back") as job:
+        working = job.worker(doors.settings())
+        await working.ready(1)
+        async with running(producer(job.root), job.root) as client:
+            for _ in range(3):
+                await client.send_and_wait("back.tool-calls", b"not JSON")
+
+        async def listed() -> bool:
+            found = await asyncio.to_thread(run, job, doors.settings(), "dead-letters", "list")
+            return found.output.count("not_json") == 3
+
+        await until(listed)
+        given = rules({"letters": ("User:nobody",)}, Names("back.", "back", "back-escalation"))
+        await grant(doors.settings(), [rule for rule in given if rule.name != "back.tool-calls"])
+        seen = Rule("User:nobody", Kind.TOPIC, "back.tool-calls", Pattern.LITERAL, Operation.DESCRIBE)
+        await grant(doors.settings(), [seen])
+        done = await asyncio.to_thread(run, job, doors.settings("nobody"), "dead-letters", "replay", "--all", "--yes")
+        assert done.code == 1, done.output
+        assert "nobody has no right to read or write the topic back.tool-calls" in done.output
+
+
 async def test_a_sink_without_rights_holds_nobody_up(doors: Doors, tmp_path: Path) -> None:
     """It tells what it lacks and tries again; the escalation beside it works."""
     async with Job(doors.settings(), tmp_path, "mute") as job:

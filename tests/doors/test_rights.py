@@ -181,9 +181,12 @@ async def may_begin(settings: KafkaSettings, name: str) -> bool:
 
 
 async def test_the_whole_job_is_done_with_each_process_under_its_own_principal(doors: Doors, tmp_path: Path) -> None:
-    """What the roles have is enough: to detect, escalate, tell, obey, and for a person to look up and decide."""
+    """What the roles have is enough: to detect, escalate, tell, obey, and for people to look up, decide, put back."""
     async with Job(doors.settings(), tmp_path, "own") as job:
         await asyncio.to_thread(acl, doors.settings(), tmp_path, "own", "apply", *held())
+        harness = job.settings(doors.settings("harness"))
+        async with running(producer(harness), harness) as client:
+            await client.send_and_wait("own.tool-calls", b"not JSON")
         await job.done(
             worker=doors.settings("worker", "SCRAM-SHA-512"),
             escalation=doors.settings("escalate", "SCRAM-SHA-256"),
@@ -201,3 +204,7 @@ async def test_the_whole_job_is_done_with_each_process_under_its_own_principal(d
         ):
             done = await asyncio.to_thread(run, job, doors.settings("operator"), *words)
             assert done.code == 0, (words, done.output)
+        for words in (("list",), ("replay", "--all", "--yes")):
+            done = await asyncio.to_thread(run, job, doors.settings("letters"), "dead-letters", *words)
+            assert done.code == 0, (words, done.output)
+            assert "not_json" in done.output or "put back" in done.output

@@ -102,6 +102,10 @@ CASES: dict[str, tuple[Any, tuple[str, ...]]] = {
         lambda d, _: KafkaSettings(bootstrap=d.cluster.bootstrap),
         ("closed the connection", "--security-protocol"),
     ),
+    "login where there is none": (
+        lambda d, _: d.settings(bootstrap=d.cluster.listener("ENCRYPTED")),
+        ("takes no login", "--security-protocol"),
+    ),
     "encryption where there is none": (
         lambda d, _: encrypted(d, "INSIDE"),
         ("--security-protocol",),
@@ -135,18 +139,20 @@ async def test_processes_end_with_it(doors: Doors, tmp_path: Path, name: str) ->
         assert "Traceback" not in process.log
 
 
-@pytest.mark.parametrize("way", ["PLAIN", "token"])
+@pytest.mark.parametrize("way", ["PLAIN", "SCRAM-SHA-512", "token"])
 async def test_nothing_logged_has_a_secret_in_it(
     doors: Doors, tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str
 ) -> None:
     """Not even at level debug, where the client logs every request, the login's among them."""
     text = doors.issuer.token()
-    settings = doors.settings() if way == "PLAIN" else token(doors, tmp_path, text)
+    settings = token(doors, tmp_path, text) if way == "token" else doors.settings(mechanism=way)
     with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "aiokafka"):
         for make in (admin, consumer, producer):
             async with running(make(settings), settings):
                 pass
-    assert "MaskedRequest" in caplog.text
+    for masked in ("MaskedRequest", "MaskedResponse"):
+        assert masked in caplog.text
+    assert ",i=" not in caplog.text, "with the broker's part of SCRAM passwords could be tried"
     assert PASSWORDS["root"] not in caplog.text
     assert text not in caplog.text
 

@@ -191,6 +191,16 @@ async def test_no_such_letter(kafka: KafkaSettings, name: str) -> None:
     assert (ran.return_value, ran.stdout) == (3, f"put back 0 records\nno dead letter is at {name}\n")
 
 
+async def test_a_forged_topic(kafka: KafkaSettings) -> None:
+    """Brokers are not asked for what a letter calls a topic: it can be shown whatever that is."""
+    (name,) = await write(kafka, [refused(came("no topic's name"))])
+    ran = await shown(kafka, "show", name)
+    assert "not possible: its topic is not one that records are put back onto" in ran.stdout
+    ran = await shown(kafka, "replay", "--all", "--yes")
+    assert ran.return_value == 3
+    assert ran.stdout.startswith("put back 0 records\nnot put back: 1: its topic is not")
+
+
 async def test_replay_shows_and_asks(kafka: KafkaSettings) -> None:
     """What would go back and what not and why; nothing happens on --dry-run or no, and all that may go back on yes."""
     names = await some(kafka)
@@ -205,6 +215,8 @@ async def test_replay_shows_and_asks(kafka: KafkaSettings) -> None:
     }
     ran = await answered(kafka, "n\n", "replay", "--all")
     assert (ran.return_value, "nothing was put back" in ran.stderr) == (1, True)
+    ran = await answered(kafka, "", "replay", "--all")
+    assert "say --yes" in str(ran.exception)
     assert await records(kafka, topics.TOOL_CALLS) == []
     ran = await answered(kafka, "y\n", "replay", "--all", "--limit", "3")
     assert ran.return_value == 3
@@ -242,6 +254,7 @@ async def test_named_letters_come_again_only_when_told(kafka: KafkaSettings) -> 
         (("--all", "--again"), "--again wants the letters named"),
         (("--all", "--json"), "--json asks nothing"),
         (("--all", "--by", ""), "--by has 1 to"),
+        (("--all", "--by", "\udcff"), "--by has 1 to"),
         (("agent.dead-letters-0",), "names no letter"),
         (("1@-1",), "names no letter"),
         (("--reason", "odd"), "is not one of"),

@@ -7,7 +7,7 @@ import pytest
 from aiokafka import errors
 
 from schemas.topics import ALERTS
-from streams.fencing import fenced, lost
+from streams.fencing import fenced, lost, reason
 from streams.kafka import KafkaSettings, producer, running
 from streams.topics import create_topics
 
@@ -73,3 +73,20 @@ async def test_a_producer_that_fails_otherwise_is_not_taken_for_fenced(bootstrap
     kafka = KafkaSettings(bootstrap=bootstrap, prefix=prefix)
     async with running(producer(kafka, transactional_id=prefix), kafka) as client:
         assert not lost(client, errors.RequestTimedOutError())
+
+
+@pytest.mark.parametrize(
+    "refusal", [errors.TopicAuthorizationFailedError("t"), errors.TransactionalIdAuthorizationFailed("i")]
+)
+async def test_a_missing_right_is_the_reason_wherever_it_is_told(
+    bootstrap: str, prefix: str, refusal: errors.KafkaError
+) -> None:
+    """What is tried afterwards fails too; without a refusal the failure is what it says."""
+    sent = [asyncio.get_running_loop().create_future() for _ in range(3)]
+    sent[0].set_result(None)
+    sent[1].set_exception(refusal)
+    later = errors.IllegalOperation()
+    kafka = KafkaSettings(bootstrap=bootstrap, prefix=prefix)
+    async with running(producer(kafka), kafka) as client:
+        assert reason(client, later, sent) is refusal
+        assert reason(client, later, [sent[0], sent[2]]) is later

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
+from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 from click.testing import CliRunner
 
 from schemas.topics import ALERTS
 from streams.cli.options import PlainFormatter, Throttle, kafka_options, page_options
-from streams.kafka import KafkaSettings, KafkaUnavailable, admin, consumer, producer, running, start_client
+from streams.kafka import KafkaSettings, KafkaUnavailable, admin, consumer, producer, running, start_client, unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,6 +196,20 @@ async def test_a_broker_that_is_starting_is_unavailable() -> None:
     """What its client cannot do without is told in words, and is no defect of ours."""
     with pytest.raises(KafkaUnavailable, match="a broker that is starting knows of none yet"):
         await start_client(Starting(), KafkaSettings())
+
+
+def test_brokers_that_keep_silent_are_told_so() -> None:
+    """An error without words would say nothing to people."""
+    assert "no answer in time. Is it running" in str(unavailable(KafkaSettings(), TimeoutError()))
+
+
+def test_a_failure_that_is_its_own_cause_is_told() -> None:
+    """Errors are raised anew by those who wait; a circle of them must not hold up who looks for the reason."""
+    problem, other = KafkaError("first"), TopicAuthorizationFailedError("t")
+    problem.__cause__, other.__cause__ = other, problem
+    assert "no right to read or write the topic t" in str(unavailable(KafkaSettings(), problem))
+    other.__cause__ = problem.__cause__ = problem
+    assert "first" in str(unavailable(KafkaSettings(), problem))
 
 
 def test_a_log_line_is_one_line_without_control_characters() -> None:

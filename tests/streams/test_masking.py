@@ -207,6 +207,24 @@ def test_what_ends_the_process_is_masked_too() -> None:
         assert "hush" not in done.stderr + done.stdout
 
 
+def test_what_ends_a_thread_is_masked_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python prints that by itself as well; a thread that wanted to end says nothing."""
+    hide("p", "hush-4711")
+    for hooked, name in ((sys, "excepthook"), (threading, "excepthook")):
+        monkeypatch.setattr(hooked, name, getattr(hooked, name))
+    masking.mask_failures()
+
+    def fail(problem: BaseException) -> None:
+        raise problem
+
+    for problem in (ValueError("of hush-4711"), SystemExit("of hush-4711")):
+        thread = threading.Thread(target=fail, args=(problem,))
+        thread.start()
+        thread.join()
+    said = capsys.readouterr().err
+    assert (said.count("Traceback"), said.count(f"of {MASK}"), "hush" in said) == (1, 1, False)
+
+
 def test_settings_do_not_tell_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of Kafka, of the pages, of every type of sink: neither as text nor as Python shows it."""
     for name, value in ENVIRONMENT.items():

@@ -253,6 +253,21 @@ async def test_connections_that_are_held_open_keep_nobody_out(
             writer.close()
 
 
+async def test_many_at_once_are_all_answered(serving: Serving) -> None:
+    """Connections that lie ready are taken one by one: each is looked at before others take its place."""
+    loop, count = asyncio.get_running_loop(), Bounds().connections + 32
+    asked = []
+    async with serving() as pages:
+        for _ in range(count):  # without a turn of the loop
+            asked.append(socket.create_connection(address(pages)))
+            asked[-1].sendall(REQUESTS["well"][0])
+            asked[-1].settimeout(0)
+        got = [head(await loop.sock_recv(each, 4096))[0] for each in asked]
+    for each in asked:
+        each.close()
+    assert got == [200] * count
+
+
 @pytest.mark.parametrize("said", BEGINNINGS)
 async def test_whoever_is_slow_is_cut_off(serving: Serving, said: bytes) -> None:
     """A request that does not come to its end in its time is dropped; one that does is answered before."""

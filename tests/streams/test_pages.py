@@ -164,7 +164,7 @@ async def test_health_pages_answer_200_or_503_with_reasons(registry: CollectorRe
 
 
 async def test_metrics_are_given_in_the_format_asked_for(registry: CollectorRegistry, health: Health) -> None:
-    """Plain text by default, OpenMetrics for a scraper that asks for it."""
+    """Plain text by default and for nonsense, OpenMetrics for a scraper that asks for it."""
     pages = Pages(PageSettings(), registry, health)
     await pages.start()
     try:
@@ -174,6 +174,8 @@ async def test_metrics_are_given_in_the_format_asked_for(registry: CollectorRegi
         _, kind, text = await get(f"{pages.url}/metrics", Accept="application/openmetrics-text; version=1.0.0")
         assert kind.startswith("application/openmetrics-text")
         assert text.endswith("# EOF\n")
+        status, kind, _ = await get(f"{pages.url}/metrics", Accept="application/openmetrics-text; version=none")
+        assert (status, kind.partition(";")[0]) == (200, "text/plain")
     finally:
         await pages.stop()
 

@@ -140,6 +140,7 @@ def test_where_a_secret_comes_from_is_told(run: Callable[..., Result], tmp_path:
         ({"TRACTION_BOOTSTRAP": "nowhere"}, "Invalid value for '--bootstrap'"),
         ({"TRACTION_SPIN_WEIGHTS": "/nowhere"}, "Invalid value for '--spin-weights'"),
         ({"TRACTION_PAGE_TOKEN_FILE": "EMPTY"}, "--page-token-file: .* is empty"),
+        ({"TRACTION_SASL_TOKEN_URL": f"https://me:{SECRET}@idp/token"}, "without a user name, password"),
     ],
 )
 def test_what_the_command_would_refuse_is_refused(
@@ -150,7 +151,8 @@ def test_what_the_command_would_refuse_is_refused(
     given = {name: value.replace("EMPTY", str(tmp_path / "empty")) for name, value in environment.items()}
     result = run("worker", environment=given)
     assert isinstance(result.exception, click.UsageError)
-    assert re.search(words, result.exception.format_message())
+    said = result.exception.format_message()
+    assert (bool(re.search(words, said)), SECRET in said) == (True, False)
 
 
 def test_a_command_that_is_not_there_is_named(run: Callable[..., Result]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import ssl
 from pathlib import Path
@@ -109,9 +110,9 @@ async def test_what_is_no_token_is_not_sent(tmp_path: Path, content: bytes | Non
 
 
 async def test_the_longest_token_is_taken(tmp_path: Path) -> None:
-    """One that is just short enough."""
+    """One that is just short enough, and the end of its line."""
     file = tmp_path / "token"
-    file.write_text("x" * tokens.MOST_TOKEN_BYTES)
+    file.write_bytes(b"x" * tokens.MOST_TOKEN_BYTES + b"\r\n")
     assert len(await FileTokens(file).token()) == tokens.MOST_TOKEN_BYTES
 
 
@@ -127,9 +128,35 @@ async def test_a_token_is_asked_for_once_and_again_before_it_expires(server: Tok
     now += 1.0
     await asked.token()
     assert server.asked[200] == 2
+    now += token_server.PAUSE_SECONDS
     asked.refused()
     await asked.token()
     assert server.asked[200] == 3
+
+
+async def test_a_server_is_not_asked_again_at_once(server: TokenServer) -> None:
+    """Brokers that refuse each token, and a server that gives none, meet clients that try ten times a second."""
+    now = 1_000.0
+    asked = asking(server, clock=lambda: now)
+    await asked.token()
+    now += token_server.PAUSE_SECONDS - 0.1
+    asked.refused()
+    await asked.token()
+    assert server.asked == {200: 1}
+    now += 0.1
+    asked.refused()
+    server.answer = (503, b"")
+    failed = await asyncio.gather(*(asked.token() for _ in range(20)), return_exceptions=True)
+    assert {type(each) for each in failed} == {TokenUnavailable}
+    assert len({str(each) for each in failed}) == 1
+    server.answer = None
+    now += token_server.PAUSE_SECONDS - 0.1
+    with pytest.raises(TokenUnavailable, match="503"):
+        await asked.token()
+    assert server.asked == {200: 1, 503: 1}
+    now += 0.1
+    await asked.token()
+    assert server.asked == {200: 2, 503: 1}
 
 
 def test_a_token_serves_clients_of_several_event_loops(server: TokenServer) -> None:
@@ -162,6 +189,7 @@ async def test_the_token_servers_certificate_is_checked(issuer: Issuer, tmp_path
         ((404, b"<html>"), r"\(404\): is this the URL"),
         ((302, b""), r"\(302\): is this the URL"),
         ((200, b"{}"), r"\(200\): is this the URL"),
+        ((200, b'{"more": ' + b"[" * 200_000), r"\(200\): is this the URL"),
         ((200, b'{"access_token": "two tokens"}'), "is no bearer token"),
         ((200, b'{"access_token": "' + b"x" * token_server.MOST_ANSWER_BYTES + b'"}'), r"\(200\): is this the URL"),
     ],
@@ -215,3 +243,11 @@ def test_the_time_of_a_token_is_read_where_it_has_one(issuer: Issuer) -> None:
     assert expiry(issuer.token(seconds=10)) is not None
     for text in ("opaque", "a.b", "a.!!.c", "e30.e30.e30", "e30.MQ.e30", "e30.eyJleHAiOiJ4In0.e30"):
         assert expiry(text) is None
+
+
+@pytest.mark.parametrize("claims", ['{"exp": -1e20}', '{"exp": 1' + "0" * 400 + "}", '{"a": ' + "[" * 100_000])
+def test_a_token_that_brokers_refuse_is_told_of_whatever_it_says_of_itself(tmp_path: Path, claims: str) -> None:
+    """A time before all calendars, a number that no float holds, lists without an end: none ends the process."""
+    file = tmp_path / "token"
+    file.write_text(f"e30.{base64.urlsafe_b64encode(claims.encode()).decode().rstrip('=')}.e30")
+    assert FileTokens(file).remedy.startswith(f"Is the token in {file} made for these brokers")

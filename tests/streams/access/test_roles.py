@@ -100,6 +100,36 @@ def test_transactional_ids_of_one_process_are_not_those_of_another() -> None:
             assert fitting == {principal}
 
 
+def test_no_role_may_delete_or_alter() -> None:
+    """Neither records nor topics, groups, configurations, or anything of the cluster; only `admin` makes topics."""
+    found = rules({role: (f"User:{role}",) for role in roles()}, NAMES)
+    for kind, operations in {
+        Kind.TOPIC: {Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS},
+        Kind.GROUP: {Operation.READ},
+        Kind.TRANSACTIONAL_ID: {Operation.WRITE},
+        Kind.CLUSTER: set(),
+    }.items():
+        assert {rule.operation for rule in found if rule.kind is kind} == operations
+    assert {rule.principal for rule in found if rule.operation is Operation.CREATE} == {"User:admin"}
+
+
+@pytest.mark.parametrize("other", ["traction2", "traction-staging", "traction.two", "traction_0", "tractio"])
+def test_installations_do_not_touch_each_other(other: str) -> None:
+    """Names that begin with those of another installation are nevertheless others."""
+    fleets = [
+        rules({role: (f"User:{role}",) for role in roles()}, Names(prefix, app, f"{app}-escalation", f"{app}-orc"))
+        for prefix, app in (("agent.", "traction"), ("agent2.", other))
+    ]
+    assert not [(one, two) for one in fleets[0] for two in fleets[1] if one.touches(two)]
+
+
+def test_a_name_that_was_given_is_no_beginning() -> None:
+    """Only the file says which group's name is one."""
+    names = Names("p.", "app", "grp", "orc*")
+    found = rules({"orchestrator": ("User:o",)}, names)
+    assert [(rule.name, rule.pattern) for rule in found if rule.kind is Kind.GROUP] == [("orc*", Pattern.LITERAL)]
+
+
 def test_groups_of_sinks_are_a_beginning_and_others_are_whole() -> None:
     """A sink has the group of its name, which nobody knows before the policy is read."""
     found = rules({role: (f"User:{role}",) for role in roles()}, NAMES)

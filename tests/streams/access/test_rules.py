@@ -66,6 +66,31 @@ def test_describing_comes_with_what_needs_it() -> None:
     assert compare([WANTED], [WANTED, described], NAMES).any is False
 
 
+def test_who_may_not_describe_may_not_use() -> None:
+    """Clients ask where a topic, group or transactional id is, before anything else."""
+    denial = replace(WANTED, operation=Operation.DESCRIBE, deny=True)
+    assert compare([WANTED], [WANTED, denial], NAMES).denied == [denial]
+    configs = replace(WANTED, operation=Operation.DESCRIBE_CONFIGS)
+    assert compare([configs], [configs, denial], NAMES).denied == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "operation", "told"),
+    [
+        (Kind.GROUP, "app", Operation.READ, True),  # joins the group, takes partitions, commits other offsets
+        (Kind.GROUP, "app", Operation.DESCRIBE, False),
+        (Kind.GROUP, "grp-sink-", Operation.DELETE, True),
+        (Kind.TRANSACTIONAL_ID, "app-", Operation.WRITE, True),
+        (Kind.CLUSTER, "kafka-cluster", Operation.CLUSTER_ACTION, True),
+        (Kind.CLUSTER, "kafka-cluster", Operation.DESCRIBE, False),
+    ],
+)
+def test_others_who_may_meddle_are_told(kind: Kind, name: str, operation: Operation, *, told: bool) -> None:
+    """Not only by writing a topic."""
+    other = Rule("User:x", kind, name, Pattern.PREFIXED, operation)
+    assert compare([WANTED], [WANTED, other], NAMES).others == ([other] if told else [])
+
+
 def test_denied_beyond_and_of_others() -> None:
     """A denial of what is needed, what is not needed, and what others may change; nothing about foreign topics."""
     denial = replace(WANTED, name="p.", pattern=Pattern.PREFIXED, deny=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +14,7 @@ from schemas.outputs import Notification
 from schemas.testing import control
 from streams.escalation.report import report as word
 from streams.inspection.facts import Told
-from streams.inspection.story import age, alert_text, entries, latest_report, report_lines
+from streams.inspection.story import age, alert_text, entries, latest_report, moment, report_lines
 from tests.streams.outputs_kit import alert, directive, known_flapping, now, report, termination
 
 NOW = now()
@@ -26,6 +28,18 @@ def notification(kind: str, *, resolves: bool = False) -> Notification:
         "text": "It is over.", "report": report(),
     }  # fmt: skip
     return Notification(resolves=resolves, **fields)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles"])
+def test_any_time_can_be_told(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """Also where this machine's zone would have it on a day before or after all others."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        told = moment(datetime.min.replace(tzinfo=UTC)), moment(datetime.max.replace(tzinfo=UTC))
+        assert moment(NOW)[-3:] != "UTC"
+    time.tzset()
+    assert any(each.endswith("UTC") for each in told)
 
 
 def test_every_kind_of_record_is_worded() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from schemas import topics
 from schemas.decode import MAX_VALUE_BYTES
+from schemas.encode import MAX_MESSAGE_CHARS
 from schemas.invalid import InvalidEvent
 from streams.kafka import KafkaSettings
 from streams.letters.letter import (
@@ -173,6 +174,19 @@ def test_what_is_no_letter(name: str) -> None:
     if name in {"partition", "offset", "timestamp"}:
         odd = (*without, (f"__traction.errors.{name}", b"1e3"))
         assert read_letter(came("agent.dead-letters", headers=odd)) is None
+
+
+def test_a_forged_letter_ends_no_command() -> None:
+    """With a header name that is not UTF-8, or a text longer than ours, which could fill the memory, it is not ours."""
+    headers = tuple(refused(came(CALLS)).headers)
+    for name in ("topic", "group", "stage", "reason", "message"):
+        for size in (MAX_MESSAGE_CHARS, MAX_MESSAGE_CHARS + 1):
+            long = (*headers, (f"__traction.errors.{name}", b"x" * size))
+            found = read_letter(came("agent.dead-letters", headers=long))
+            assert (found is not None) == (size == MAX_MESSAGE_CHARS), name
+    for name in ("\udcff", "\xff"):
+        found = read_letter(came("agent.dead-letters", headers=((name, b"1"), *headers)))
+        assert (found is not None) == (name == "\xff")
 
 
 def test_choosing() -> None:

@@ -237,6 +237,18 @@ async def test_a_dead_letter_put_back_is_for_its_sink_alone(
     assert len((tmp_path / "log").read_bytes().splitlines()) == 1
 
 
+async def test_what_no_sink_can_read_does_not_multiply(bench: Bench, receiver: Receiver, tmp_path: Path) -> None:
+    """Put back, a notification that each sink refused is refused by each of them once more, and not by each for all."""
+    tables = {"hooks": hook(receiver.url), "log": {"type": "file", "path": str(tmp_path / "log")}}
+    async with bench.at_work(read_sinks(tables, "p")):
+        await bench.send(b"{")
+        await until(lambda: bench.count("dead") == bench.count("dead", "log") == 1)
+        await Replay(bench.kafka, Order(Choice(), "dana"), 30.0, lambda _: None, lambda _: None).perform()
+        await until(lambda: bench.count("dead") + bench.count("skipped") == 3)
+        await until(lambda: bench.count("dead", "log") + bench.count("skipped", "log") == 3)
+        assert (bench.count("dead"), bench.count("dead", "log")) == (2, 2)
+
+
 async def test_gone_is_not_asked_again_before_a_reload(
     bench: Bench, receiver: Receiver, notification: MakeNotification
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -13,13 +12,14 @@ from prometheus_client import CollectorRegistry
 
 from streams.metrics import WorkerMetrics
 from streams.worker import changelogs
-from streams.worker.changelogs import USABLE_MS, Changelogs, Read
+from streams.worker.changelogs import MS_PER_HOUR, USABLE_MS, Changelogs, Read
 from streams.worker.faults import EXIT_FAILED, EXIT_LOST
 from streams.worker.records import HEARTBEAT_KEY, SESSION, encode_stored
 from streams.worker.rocks_stores import RocksStores
 from streams.worker.settings import WorkerSettings
 from streams.worker.states import MemoryStores
 from streams.worker.store import NOTHING, StateStore
+from streams.worker.transport import BatchConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -54,12 +54,18 @@ class Bench:
         self.registry = CollectorRegistry()
         metrics = WorkerMetrics(self.registry)
         self.changelogs = Changelogs(SETTINGS, stores=stores, metrics=metrics, abandon=abandon)
-        self.topic, self.end = "id", 100
+        self.topic, self.begin, self.end = "id", 0, 100
+        self.now_ms = 1_000 * MS_PER_HOUR
         self.during: dict[int, Any] = {}
         monkeypatch.setattr(changelogs, "topic_ids", self._topic_ids)
+        monkeypatch.setattr(changelogs, "_now_ms", lambda: self.now_ms)
 
     async def _topic_ids(self, _: object, names: Collection[str]) -> dict[str, str]:
         return dict.fromkeys(names, self.topic)
+
+    async def beginnings(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Give the beginning of every changelog."""
+        return dict.fromkeys(tps, self.begin)
 
     async def ends(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Give the end of every changelog."""
@@ -77,14 +83,19 @@ class Bench:
         end: int,
         records: Mapping[int, tuple[bytes | None, bytes | None]],
         during: Any = None,
-    ) -> None:
+    ) -> bool:
         """Apply what a fetch brought: key and value by offset."""
         found: Any = [SimpleNamespace(offset=at, key=key, value=value) for at, (key, value) in records.items()]
-        self.changelogs.apply(Read(self.during if during is None else during, tp, start, end, found))
+        return self.changelogs.apply(Read(self.during if during is None else during, tp, start, end, found))
 
     def states(self, tp: TopicPartition) -> States:
-        """Give what is stored."""
-        return self.changelogs.states(tp.topic, tp.partition)
+        """Give what is stored, whether it may be used yet or not."""
+        return self.changelogs._states[tp]
+
+    async def look(self, after_ms: int) -> None:
+        """Look at what is in step, so much later."""
+        self.now_ms += after_ms
+        await self.changelogs._look(self)
 
     def count(self, copy: str) -> float:
         """Give how many records were read back."""
@@ -108,7 +119,7 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyt
 def test_records_are_applied_up_to_where_was_read(bench: Bench, tp: TopicPartition) -> None:
     """The last value of a key counts, a removed one is gone, heartbeats are none, and markers at the end are read."""
     assert bench.changelogs.offset(tp) is None
-    bench.read(tp, 3, 10, {3: (b"a", value(1)), 4: (b"b", value(1)), 5: (HEARTBEAT_KEY, b"heartbeat"), 8: (b"a", None)})
+    bench.read(tp, 0, 10, {3: (b"a", value(1)), 4: (b"b", value(1)), 5: (HEARTBEAT_KEY, b"heartbeat"), 8: (b"a", None)})
     assert (list(bench.states(tp).keys()), bench.changelogs.offset(tp)) == ([b"b"], 9)
     bench.read(tp, 10, 12, {})
     assert bench.changelogs.offset(tp) == 11
@@ -127,13 +138,29 @@ def test_what_was_applied_is_not_applied_again(bench: Bench) -> None:
 
 def test_what_was_fetched_before_a_rebalance_is_dropped(bench: Bench) -> None:
     """A fetch of an ownership that has ended changes nothing, nor does one of a partition that is not assigned."""
-    bench.read(OURS, 0, 1, {0: (b"a", value(0))}, during={0: None})
-    bench.read(TopicPartition(OURS.topic, 2), 0, 1, {0: (b"a", value(0))})
+    assert not bench.read(OURS, 0, 1, {0: (b"a", value(0))}, during={0: None})
+    assert not bench.read(TopicPartition(OURS.topic, 2), 0, 1, {0: (b"a", value(0))})
     assert (list(bench.states(OURS).keys()), bench.changelogs.offset(OURS)) == ([], None)
 
 
+async def test_what_is_fetched_while_it_is_taken_over_is_dropped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several fetches the first would be dropped, since nothing is open yet, and the next begin behind it."""
+    known = bench.ends
+
+    async def ends(tps: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        assert not bench.read(OURS, 0, 50, {4: (b"a", value(4))})
+        return await known(tps)
+
+    monkeypatch.setattr(bench, "ends", ends)
+    await bench.take()
+    assert bench.changelogs.offset(OURS) is None
+
+
 def test_a_gap_in_what_is_ours_ends_the_process(bench: Bench) -> None:
-    """Records that were not read are never passed over; the next one after the last, and any before it, are no gap."""
+    """Records that were not read are never passed over, nor the first; the next one, and any before it, are no gap."""
+    with pytest.raises(Ended):
+        bench.read(OURS, 1, 6, {})
+    assert bench.changelogs.offset(OURS) is None
     bench.read(OURS, 0, 6, {})
     bench.read(OURS, 6, 7, {})
     with pytest.raises(Ended) as ended:
@@ -202,24 +229,94 @@ async def test_a_changelog_with_another_id(bench: Bench, caplog: pytest.LogCaptu
 async def test_a_copy_that_may_have_missed_tombstones(bench: Bench, ago_ms: int, kept: bool) -> None:  # noqa: FBT001
     """A copy is used as long as the topic surely tells what was removed since, and the clock did not go far back."""
     bench.read(OURS, 0, 6, {4: (b"a", value(4))})
-    bench.states(OURS).mark("id", int(time.time() * 1_000) - ago_ms)
+    bench.states(OURS).mark("id", bench.now_ms - ago_ms)
     await bench.take()
     assert (bench.states(OURS).get(b"a") is not None) == kept
 
 
-async def test_only_what_is_in_step_is_marked(bench: Bench) -> None:
-    """What is ours is in step when it was recovered; a copy is when it was read up to the end."""
+async def test_what_is_not_read_back_is_not_used(bench: Bench) -> None:
+    """What is ours may be used when it was read up to where it ended as it was taken over; else the process ends."""
+    bench.read(OURS, 0, 99, {4: (b"a", value(4))})
+    with pytest.raises(Ended) as ended:
+        bench.changelogs.states(*OURS)
+    assert ended.value.args == (EXIT_FAILED, f"{OURS[0]}-0 was to be used before it was read back; please report it")
+    bench.now_ms += 5
+    bench.read(OURS, 99, 100, {99: (HEARTBEAT_KEY, b"heartbeat")})
+    assert bench.changelogs.states(*OURS).get(b"a") == value(4)
+    assert bench.states(OURS).in_step_ms == bench.now_ms - 5  # nothing is known of what came since
+    await bench.take()
+    assert bench.changelogs.states(*OURS).get(b"a") == value(4)
+    bench.end = 101
+    await bench.take()
+    with pytest.raises(Ended):
+        bench.changelogs.states(*OURS)
+
+
+@pytest.mark.parametrize(("tp", "behind"), [(OURS, 2), (COPY, 1)])
+async def test_what_is_in_step_is_marked(bench: Bench, tp: TopicPartition, behind: int) -> None:
+    """A look marks what has all that there was at the look before, with its time, however much came since."""
+    began = bench.now_ms
+    bench.read(tp, 0, 100, {4: (b"a", value(4))})
+    bench.end = 99 + behind
+    await bench.look(10)
+    assert bench.states(tp).in_step_ms == began
+    bench.end += 1
+    await bench.look(10)
+    assert bench.states(tp).in_step_ms == began + 10
+    bench.end += 1_000
+    await bench.look(10)
+    assert bench.states(tp).in_step_ms == began + 10
+    bench.read(tp, 100, 101, {100: (b"a", value(5))})
+    await bench.look(10)
+    assert bench.states(tp).in_step_ms == began + 10
+    bench.read(tp, 101, 99 + behind + 1_001, {})
+    await bench.look(10)
+    assert bench.states(tp).in_step_ms == began + 40
+
+
+async def test_a_frozen_process_marks_nothing_as_new(bench: Bench) -> None:
+    """One that wakes after a day takes its partitions for its own still: what it has is of no use all the same."""
+    bench.read(OURS, 0, 100, {4: (b"a", value(4))})
+    bench.now_ms += 25 * MS_PER_HOUR
+    bench.end = 500
+    await bench.look(0)
+    await bench.take()
+    assert (bench.states(OURS).get(b"a"), bench.changelogs.offset(OURS)) == (None, None)
+
+
+async def test_a_copy_that_lags_for_long_is_given_up(bench: Bench) -> None:
+    """What it catches up with after a day does not tell it any more what was removed."""
+    bench.read(COPY, 0, 50, {4: (b"a", value(4))})
+    await bench.look(USABLE_MS)
+    assert bench.states(COPY).get(b"a") == value(4)
+    await bench.look(1)
+    assert bench.states(COPY).get(b"a") is None
+    assert not bench.read(COPY, 50, 100, {60: (b"b", value(60))})
+
+
+@pytest.mark.parametrize(("begin", "kept"), [(6, True), (7, False)])
+async def test_a_changelog_that_was_cut(bench: Bench, begin: int, kept: bool) -> None:  # noqa: FBT001
+    """Where records were removed that were not read yet, what is stored is thrown away, since nothing can follow it."""
+    bench.read(OURS, 0, 6, {4: (b"a", value(4))})
+    bench.begin = begin
+    await bench.take()
+    assert (bench.states(OURS).get(b"a") is not None) == kept
+    assert bench.read(OURS, begin, 100, {90: (b"b", value(90))})
+
+
+def test_faust_is_told_of_what_was_applied_only(bench: Bench) -> None:
+    """A fetch that was dropped moves no offset of Faust's: it would take the state for recovered."""
+    recovery = SimpleNamespace(active_offsets={OURS: -1}, standby_offsets={COPY: -1})
+    consumer = BatchConsumer.__new__(BatchConsumer)
+    engine = SimpleNamespace(ownerships=SimpleNamespace(changelogs=bench.changelogs))
+    consumer.app = cast("Any", SimpleNamespace(tables=SimpleNamespace(recovery=recovery)))
+    consumer.transport = cast("Any", SimpleNamespace(engine=engine))
     for tp in (OURS, COPY):
-        bench.read(tp, 0, 6, {4: (b"a", value(4))})
-        bench.states(tp).mark("id", 5)
-    bench.end = 7
-    bench.changelogs.recovered()
-    await bench.changelogs._mark_copies(bench)
-    assert (bench.states(OURS).in_step_ms or 0) > 5
-    assert bench.states(COPY).in_step_ms == 5
-    bench.end = 6
-    await bench.changelogs._mark_copies(bench)
-    assert (bench.states(COPY).in_step_ms or 0) > 5
+        assert not consumer._take(Read({0: cast("Any", None)}, tp, 0, 100, []))
+    assert (recovery.active_offsets, recovery.standby_offsets) == ({OURS: -1}, {COPY: -1})
+    for tp in (OURS, COPY):
+        assert consumer._take(Read(bench.during, tp, 0, 100, []))
+    assert (recovery.active_offsets, recovery.standby_offsets) == ({OURS: 99}, {COPY: 99})
 
 
 async def test_brokers_that_do_not_answer(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def test_sweeps_change_nothing_that_comes_out(
     steps: list[tuple[str, str, int]], sweeps: list[tuple[int, int, bool]]
 ) -> None:
     """Whatever moments they look at, and whatever is in memory then: alerts, what is forwarded, and the last states."""
-    records = list(_records(steps))
+    records = list(records_of(steps))
     looks = {place: (hours, restart) for place, hours, restart in sweeps}
     plain, swept = Bench(TELLING), Bench(TELLING)
     assert _outcome(plain, records, {}) == _outcome(swept, records, looks)
@@ -166,7 +166,8 @@ def test_sweeps_change_nothing_that_comes_out(
         assert (bench.stored, bench.stored_tasks) == ({}, {})
 
 
-def _records(steps: list[tuple[str, str, int]]) -> Iterable[ConsumerRecord]:
+def records_of(steps: list[tuple[str, str, int]]) -> Iterable[ConsumerRecord]:
+    """Give what comes as records of their inputs, each so many hours after the one before."""
     make = records_from_zero()
     now_ms = BEGIN_MS
     for number, (what, name, hours) in enumerate(steps):
@@ -203,12 +204,16 @@ def _outcome(bench: Bench, records: list[ConsumerRecord], looks: dict[int, tuple
             # Never later than the next record: this is what the ends of the inputs tell a sweep.
             _sweep(bench, min(each.timestamp + hours * MS_PER_HOUR, records[number + 1].timestamp))
             bench.commit()
-    last_ms = records[-1].timestamp
-    return put, {
+    return put, not_too_old(bench, records[-1].timestamp)
+
+
+def not_too_old(bench: Bench, now_ms: int) -> dict[bytes, tuple[dict[str, tuple[int, int]], bytes]]:
+    """Give what is stored of those that a record of this time would not begin anew."""
+    return {
         key: (found.applied, found.state)
         for stored in (bench.stored, bench.stored_tasks)
         for key, value in stored.items()
-        if not _kept(bench, stored).expired(_latest(found := decode_stored(value)), over=found.over, next_ms=last_ms)
+        if not kept_of(bench, stored).expired(_latest(found := decode_stored(value)), over=found.over, next_ms=now_ms)
     }
 
 
@@ -216,11 +221,12 @@ def _latest(found: Stored) -> int:
     return latest_ms(found.applied)
 
 
-def _kept(bench: Bench, stored: dict[bytes, bytes]) -> Keeping:
+def kept_of(bench: Bench, stored: dict[bytes, bytes]) -> Keeping:
+    """Give how long the states of one of a bench's tables are kept."""
     return keeping(TASK_TOPIC if stored is bench.stored_tasks else topics.TOOL_CALLS, bench.overrides.policy.common)
 
 
 def _sweep(bench: Bench, now_ms: float) -> None:
     partition = bench.partition
     for table, stored in ((partition.sessions, bench.stored), (partition.tasks, bench.stored_tasks)):
-        partition.expire(table, list(table.stored_keys()), _kept(bench, stored), now_ms)
+        partition.expire(table, list(table.stored_keys()), kept_of(bench, stored), now_ms)

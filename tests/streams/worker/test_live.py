@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import given
@@ -65,6 +65,15 @@ class Table:
     def calls(self, key: bytes) -> int:
         """Give the calls spent on a task."""
         return self.live.get(key).state.spent.calls
+
+
+def test_a_commit_without_states_asks_for_none() -> None:
+    """Overrides are committed while partitions are being taken over: what is stored of them may not be open yet."""
+
+    def stored() -> NoReturn:
+        raise KeyError
+
+    LiveTable(TASKS, 0, 1, stored).settle([], None)
 
 
 @pytest.fixture

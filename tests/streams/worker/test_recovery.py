@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from types import SimpleNamespace
@@ -9,11 +10,15 @@ from typing import Any, cast
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaTimeoutError
+from faust.tables.recovery import RebalanceAgain, ServiceStopped
 from prometheus_client import CollectorRegistry
 
 from streams.metrics import WorkerMetrics
 from streams.worker import recovery
+from streams.worker.app import build
 from streams.worker.recovery import RecoveryWatch, read_back
+from streams.worker.settings import WorkerSettings
 
 OURS, OTHER = TopicPartition("changelog", 0), TopicPartition("changelog", 1)
 
@@ -103,3 +108,19 @@ def test_another_rebalance_begins_anew(bench: Bench) -> None:
     bench.faust.active_offsets[OURS] = 49
     bench.worker.ownerships.current = {0: None}
     assert bench.look(3.0) == "0 of 50 offsets read, 0%"
+
+
+async def test_brokers_that_do_not_answer_in_time() -> None:
+    """Faust would recover nothing any more and say nothing; only a stop is a stop, and a rebalance begins anew."""
+    worker = build(WorkerSettings(), 1, WorkerMetrics(CollectorRegistry()))
+    reading = cast("Any", worker.tables.recovery)
+    await reading._wait(asyncio.sleep(0), timeout=60.0)
+    with pytest.raises(KafkaTimeoutError, match=r"no answer for 0.01 s while state is read back"):
+        await reading._wait(asyncio.sleep(60), timeout=0.01)
+    reading.signal_recovery_start.set()
+    with pytest.raises(RebalanceAgain):
+        await reading._wait(asyncio.sleep(60))
+    reading._stopped.set()
+    with pytest.raises(ServiceStopped):
+        await reading._wait(asyncio.sleep(60))
+    await worker.ownerships.stop()

@@ -211,6 +211,27 @@ def test_damage_found_while_reading(tmp_path: Path) -> None:
     assert stores.open("sessions", 0).offset is None
 
 
+def test_damage_found_while_merging(tmp_path: Path) -> None:
+    """It ends the process with the next write, or the end, and is noted: the next start would go on until it merges."""
+    stores = on_disk(tmp_path)
+    for part in range(2):
+        states = stores.open("sessions", 0)
+        states.write([(b"%d" % number, b"%d" % part * 100) for number in range(5_000)], 1)
+        states.close()
+    for file in (tmp_path / "app" / "sessions-0").glob("*.sst"):
+        data = bytearray(file.read_bytes())
+        data[100_000:101_000] = bytes(1_000)
+        file.write_bytes(data)
+    states = stores.open("sessions", 0)
+    assert isinstance(states, RocksStates)
+    states._database.compact_range(None, None)  # as it does by itself when there are more files
+    with pytest.raises(Ended, match="Corruption"):
+        states.write([(b"k", b"v")], 2)
+    with pytest.raises(Ended, match="Corruption"):
+        states.close()
+    assert (tmp_path / "app" / "sessions-0" / "DAMAGED").exists()
+
+
 @pytest.mark.parametrize(
     "basis",
     [
@@ -274,6 +295,27 @@ def test_databases_too_old_to_be_of_use_are_removed(tmp_path: Path) -> None:
         _age(file, hours=23)
     on_disk(tmp_path)
     assert [path.name for path in (tmp_path / "app").glob("sessions-*")] == ["sessions-1"]
+
+
+def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    """Directories that hold no database of a partition of ours stay, whatever their age, and whoever put them there."""
+    others = [tmp_path / "app" / name for name in ("backups", "sessions-1", "sessions", "tasks-1-old")]
+    for path in others:
+        path.mkdir(parents=True)
+        (path / ("notes" if path.name == "sessions-1" else "CURRENT")).touch()
+        _age(next(path.iterdir()), hours=1_000)
+    on_disk(tmp_path)
+    assert all(list(path.iterdir()) for path in others)
+
+
+def test_what_cannot_be_looked_at_is_left_alone(tmp_path: Path) -> None:
+    """A database with something in it of which the age is not known is no reason not to start."""
+    path = tmp_path / "app" / "sessions-0"
+    path.mkdir(parents=True)
+    (path / "CURRENT").touch()
+    (path / "link").symlink_to(tmp_path / "nowhere")
+    on_disk(tmp_path)
+    assert (path / "CURRENT").exists()
 
 
 def _age(file: Path, hours: int) -> None:

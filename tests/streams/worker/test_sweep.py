@@ -213,6 +213,48 @@ async def test_a_partition_that_was_lost_is_left_alone(
     running.cancel()
 
 
+async def test_a_sweep_waits_for_commits(
+    telling: Bench, owned: Owned, record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nearly all states may be too old at once: only so many of them wait to be removed at any time."""
+    monkeypatch.setattr(module, "SLICE_STATES", 2)
+    monkeypatch.setattr(module, "MAX_REMOVED_STATES", 4)
+    seen(telling, owned, record, **{f"old{number}": 2 * KEPT_MS for number in range(11)})
+    running = asyncio.create_task(Sweeper(cast("Any", owned)).run())
+    counts: list[int] = []
+    while sum(counts) < 11:
+        while not telling.partition.changed.is_set():  # noqa: ASYNC110 - turn by turn is the point
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+        counts.append(len(removed(telling)[1]))
+    assert counts == [4, 4, 3]
+    running.cancel()
+
+
+@pytest.mark.parametrize("lost_first", [False, True])
+async def test_a_sweep_that_waits_ends_with_the_partition(
+    telling: Bench, owned: Owned, record: MakeRecord, monkeypatch: pytest.MonkeyPatch, *, lost_first: bool
+) -> None:
+    """Who gives the partition up wakes it: it removes nothing more, and sweeps what is owned next."""
+    monkeypatch.setattr(module, "SLICE_STATES", 1)
+    monkeypatch.setattr(module, "MAX_REMOVED_STATES", 2)
+    seen(telling, owned, record, **{f"old{number}": 2 * KEPT_MS for number in range(5)})
+    running = asyncio.create_task(Sweeper(cast("Any", owned)).run())
+    while telling.value("traction_tasks_expired_total") < 2:  # noqa: ASYNC110 - turn by turn is the point
+        await asyncio.sleep(0)
+    given_up = telling.partition
+    given_up.ended = True
+    if not lost_first:
+        telling.commit()
+    given_up.room.set()
+    owned.ownerships.current = {0: telling.own()}
+    while telling.value("traction_tasks_expired_total") < 4:  # noqa: ASYNC110 - turn by turn is the point
+        await asyncio.sleep(0.005)
+    assert not given_up.tasks.changed or lost_first
+    assert telling.value("traction_tasks_expired_total") == 4
+    running.cancel()
+
+
 async def test_brokers_that_are_away_are_waited_for(telling: Bench, owned: Owned, record: MakeRecord) -> None:
     """The sweep is tried again, and removes then what it would have removed before."""
     seen(telling, owned, record, old=2 * KEPT_MS)

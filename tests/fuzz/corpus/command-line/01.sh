@@ -1,0 +1,1 @@
+pytest -q tests/a.py && git commit -m 'x'

@@ -1,0 +1,1 @@
+for i in $(ls); do echo $i; done

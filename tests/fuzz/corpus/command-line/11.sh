@@ -1,0 +1,1 @@
+sudo env A=1 timeout -k 5 10 nohup nice -n 5 ls

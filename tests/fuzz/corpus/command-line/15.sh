@@ -1,0 +1,2 @@
+python - <<X
+open('a','w')

@@ -1,0 +1,1 @@
+docker exec -it c bash -lc 'ls'

@@ -1,0 +1,1 @@
+cd a; cd ..; cd -; cat b

@@ -1,0 +1,1 @@
+powershell -Command Get-Content a
