@@ -204,7 +204,7 @@ async def test_the_whole_job_is_done_with_each_process_under_its_own_principal(d
         ):
             done = await asyncio.to_thread(run, job, doors.settings("operator"), *words)
             assert done.code == 0, (words, done.output)
-        for words in (("list",), ("replay", "--all", "--yes")):
-            done = await asyncio.to_thread(run, job, doors.settings("letters"), "dead-letters", *words)
-            assert done.code == 0, (words, done.output)
+        for asked in (["list"], ["replay", "--all", "--yes"]):
+            done = await asyncio.to_thread(run, job, doors.settings("letters"), "dead-letters", *asked)
+            assert done.code == 0, (asked, done.output)
             assert "not_json" in done.output or "put back" in done.output

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from streams.kafka import producer, running
+from streams.worker import app
 from streams.worker.faults import EXIT_LOST
-from tests.kit import WorkerInside, assert_same, outcome, traffic
+from streams.worker.transport import BatchConsumer
+from tests.bench.recovery import write
+from tests.kit import WorkerInside, assert_same, outcome, traffic, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.kit import Wire, WorkerProcess
 
@@ -44,3 +51,65 @@ async def test_recovery_is_a_fold_of_the_changelog(wire: Wire) -> None:
         keys = [(number, key) for number, states in stored_by.items() for key in list(states.keys())]
         found = {(number, key): stored_by[number].get(key) for number, key in keys}
     assert found == {place: value for place, value in stored.items() if place != gone}
+
+
+SLOW = """
+import asyncio
+from streams.cli import main
+from streams.worker import app
+from streams.worker.transport import BatchConsumer
+
+getmany = BatchConsumer._getmany
+
+async def slowly(*asked, **named):
+    await asyncio.sleep(0.02)
+    return await getmany(*asked, **named)
+
+BatchConsumer._getmany = slowly
+app.POLL_RECORDS = 20
+main()
+"""
+"""A worker that reads little at a time."""
+
+
+@pytest.mark.parametrize("store", ["memory", "rocksdb"])
+async def test_rebalances_in_the_middle_of_recovery(
+    wire: Wire, start: Callable[..., WorkerProcess], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Any
+) -> None:
+    """Half of what is read back is lost to another worker, won back when that stops as it reads too, and is whole."""
+    getmany, pause = BatchConsumer._getmany, 0.1
+
+    async def slowly(*asked: Any, **named: Any) -> Any:
+        await asyncio.sleep(pause)
+        return await getmany(*asked, **named)
+
+    monkeypatch.setattr(BatchConsumer, "_getmany", slowly)
+    monkeypatch.setattr(app, "POLL_RECORDS", 20)
+    await write(wire, 8_000)
+    inside = WorkerInside(wire, state_store=store, state_dir=tmp_path)
+    owns = inside.worker.ownerships
+    ready = asyncio.create_task(inside.__aenter__())
+
+    async def reads(numbers: int) -> bool:
+        if ready.done():
+            ready.result()
+        assert not ready.done()
+        return len(owns.current) == numbers and len([tp for tp, count in owns.changelogs.read.items() if count]) > 1
+
+    await until(lambda: reads(4))
+    other = start(program=SLOW)
+    await until(lambda: reads(2))
+    assert await other.end() == 0
+    await until(lambda: reads(4))
+    pause = 0.0
+    await ready
+    try:
+        found = {
+            (number, key): states.get(key)
+            for number in range(wire.partitions)
+            for states in [owns.changelogs.states(wire.changelog, number)]
+            for key in list(states.keys())
+        }
+        assert found == await wire.stored()
+    finally:
+        await inside.__aexit__()
