@@ -201,6 +201,7 @@ class Cluster:
         self._security = security or Security()
         self._heap = heap
         self._stack = ExitStack()
+        self._ports: set[int] = set()
         self.nodes: dict[int, Node] = {}
 
     @property
@@ -260,8 +261,8 @@ class Cluster:
         for number in range(1, self._size + 1):
             directory = DataDirectory(root.path / f"broker{number}")
             stack.callback(directory.release)
-            clients, inside, controller, proxied, before = (pick_port(HOST) for _ in range(5))
-            others = {name: pick_port(HOST) for name in self._security.listeners}
+            clients, inside, controller, proxied, before = (self._port() for _ in range(5))
+            others = {name: self._port() for name in self._security.listeners}
             node = Node(number, clients, inside, controller, proxied, directory, others)
             if self._proxied:
                 node.proxy = stack.enter_context(Proxy(HOST, before, proxied))
@@ -274,6 +275,13 @@ class Cluster:
             self._launch(node)
         for node in self.nodes.values():
             self._await(node)
+
+    def _port(self) -> int:
+        """Pick a port that nothing of this cluster has: none is bound until its broker starts."""
+        while (port := pick_port(HOST)) in self._ports:
+            pass
+        self._ports.add(port)
+        return port
 
     def _properties(self, node: Node) -> dict[str, str]:
         base = properties(

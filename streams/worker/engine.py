@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from streams.worker.faults import EXIT_FAILED, EXIT_GAP
@@ -195,7 +196,7 @@ class Engine:
             if tp in partition.fresh:
                 # Brokers forget what was committed of a topic that is deleted; the states do not.
                 partition.fresh.remove(tp)
-                if partition.table(topic).begins_again(topic.name, records[0].offset, records[0].timestamp):
+                if await self._begins_again(partition, topic, records[0]):
                     self._applier.note_anew(tp)
         for begin in range(0, len(records), SLICE_RECORDS):
             while partition.uncommitted >= MAX_UNCOMMITTED_RECORDS and not partition.ended:
@@ -213,3 +214,13 @@ class Engine:
             await asyncio.sleep(0)
         if not partition.ended and fetched.end > partition.positions[tp]:
             partition.advance(tp, fetched.end, 0, -1)
+
+    @staticmethod
+    async def _begins_again(partition: Partition, topic: Topic, first: ConsumerRecord) -> bool:
+        # What other inputs change meanwhile makes no difference: it is asked for what was applied of this one.
+        found = partition.table(topic).begins_again(topic.name, first.offset, first.timestamp)
+        while not partition.ended and (part := list(islice(found, SLICE_RECORDS))):
+            if any(part):
+                return True
+            await asyncio.sleep(0)
+        return False

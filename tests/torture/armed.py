@@ -10,6 +10,7 @@ a partition fences it. Everything else is the product as it is.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -44,6 +45,12 @@ def arm(point: str) -> None:
     setattr(AIOKafkaProducer, POINTS[point], patched)
 
 
+def tether() -> None:
+    """Have this process die with the one that started it (Linux: PR_SET_PDEATHSIG): a frozen one would stay."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def unfence() -> None:
     """Give each process transactional ids of its own."""
     original: Any = AIOKafkaProducer.__init__
@@ -56,6 +63,7 @@ def unfence() -> None:
 
 
 if __name__ == "__main__":
+    tether()
     arguments = sys.argv[1:]
     if arguments[0] == "--unfenced":
         unfence()

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
-from tests.torture.fleet import EXIT_FAILED, SESSION_SECONDS, Fleet, Kind, Member
+from tests.torture.fleet import EXIT_FAILED, EXIT_LOST, SESSION_SECONDS, Fleet, Kind, Member
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tests.cluster import Cluster
+    from tests.processes import TractionProcess
 
 logger = logging.getLogger(__name__)
 
@@ -140,13 +141,14 @@ class Faults:
         member = await self.fleet.pick(kind, self.chance)
         process = member.process
         await self._moved("crash", kind, member, lambda: process.send(signal.SIGUSR1))
-        return process.popen.poll() == -signal.SIGKILL
+        # What moved may have moved for another reason, before it came to its next transaction.
+        return await self._ended(process) == -signal.SIGKILL
 
     async def _term(self, kind: Kind) -> bool:
         member = await self.fleet.pick(kind, self.chance)
         process = member.process
         await self._moved("leave", kind, member, lambda: process.send(signal.SIGTERM))
-        return process.popen.poll() == 0
+        return await self._ended(process) == 0  # others have its partitions before it is gone
 
     async def _add(self) -> bool:
         if len(self.fleet.of("worker")) >= MOST_WORKERS:
@@ -161,18 +163,25 @@ class Faults:
         return await self._moved("leave", "worker", member, lambda: member.process.send(signal.SIGTERM))
 
     async def _freeze(self, kind: Kind, how: signal.Signals) -> bool:
+        """Have a process freeze until others have its partitions; in a transaction, it has to be fenced then."""
         member = await self.fleet.pick(kind, self.chance)
         process, member.busy = member.process, True
         process.send(how)
         frozen = await self._within(lambda: member.frozen)
         if not frozen:
             process.kill()  # else it froze later, when nobody wakes it
+            member.busy = False
+            return False
+        others = [each for each in self.fleet.of(kind) if each is not member]
+        heard = {id(each.process): len(each.process.lines) for each in others}
         await asyncio.sleep(FROZEN_SECONDS)
+        await self._within(lambda: any(len(each.process.lines) > heard.get(id(each.process), 0) for each in others))
         said, member.busy = len(process.lines), False
         process.send(signal.SIGCONT)
         back = await self._within(lambda: member.process is not process or len(process.lines) > said)
-        self.rebalances["thaw"] += frozen and back
-        return frozen and back
+        self.rebalances["thaw"] += back
+        fenced = how is signal.SIGSTOP or await self._ended(process) == EXIT_LOST
+        return back and fenced
 
     async def _disk_full(self) -> bool:
         workers = [each for each in self.fleet.of("worker") if each.ready and not each.busy]
@@ -186,7 +195,6 @@ class Faults:
         ended = await self._within(lambda: process.popen.poll() is not None)
         if not ended:
             self.fleet.limit(member, -1)
-            member.full = False
         return ended and process.popen.poll() == EXIT_FAILED
 
     async def _moved(self, cause: str, kind: Kind, member: Member | None, act: Callable[[], object]) -> bool:
@@ -199,6 +207,12 @@ class Faults:
         )
         self.rebalances[cause] += moved
         return moved
+
+    async def _ended(self, process: TractionProcess) -> int | None:
+        """Give the exit code of a process that is about to end; None where it goes on."""
+        await self._within(lambda: process.popen.poll() is not None)
+        code: int | None = process.popen.poll()
+        return code
 
     @staticmethod
     async def _within(condition: Callable[[], bool]) -> bool:
@@ -250,10 +264,12 @@ class Faults:
     async def in_sync(self) -> None:
         """Wait until all brokers are back and all replicas in sync."""
         client = AIOKafkaClient(bootstrap_servers=self.cluster.bootstrap, request_timeout_ms=5_000)
-        await client.bootstrap()
         try:
             while True:
-                with suppress(KafkaError):
+                # Of a broker that is starting aiokafka takes it for sure that it knows others.
+                with suppress(KafkaError, AssertionError):
+                    if not client.cluster.brokers():
+                        await client.bootstrap()
                     found = await client.fetch_all_metadata()
                     parts = [part for topic in found._partitions.values() for part in topic.values()]
                     if len(found.brokers()) == len(self.cluster.nodes) and all(

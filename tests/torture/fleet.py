@@ -166,9 +166,10 @@ class Fleet:
             await asyncio.sleep(0.1)
 
     def kill(self) -> None:
-        """End all at once."""
+        """End all at once, and keep what they told."""
         for member in self.members:
             member.process.kill()
+            self._keep(member)
 
     def limit(self, member: Member, size: int) -> None:
         """Let a process's files grow no further than so many bytes."""
@@ -179,7 +180,7 @@ class Fleet:
         code = await process.exit()
         self.ends[member.kind, code] += 1
         logger.info("%s %d ended with %d", member.kind, process.popen.pid, code)
-        (self.files / f"{member.kind}-{process.popen.pid}.log").write_text(process.log)
+        self._keep(member)
         self.fenced[member.kind] += code == EXIT_LOST and FENCED.search(process.log) is not None
         expected = code in EXPECTED or (code == EXIT_FAILED and (member.full or AWAY.search(process.log)))
         if not expected or DEFECT.search(process.log):
@@ -189,6 +190,9 @@ class Fleet:
             self.members.remove(member)
         else:
             member.process = self._start(member.kind, member.flags)
+
+    def _keep(self, member: Member) -> None:
+        (self.files / f"{member.kind}-{member.process.popen.pid}.log").write_text(member.process.log)
 
     def _start(self, kind: Kind, flags: tuple[str, ...]) -> TractionProcess:
         place = self.place

@@ -15,6 +15,7 @@ import pytest
 from tests.torture.rig import Run, torture
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.cluster import Cluster
@@ -33,15 +34,19 @@ REST_SECONDS = 600.0
 
 @pytest.mark.timeout(MINUTES * 80 + MOST_SECONDS + REST_SECONDS)
 async def test_everything_is_written_once_whatever_dies(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
     """Alerts, what is forwarded, states, ladders, directives, terminations and dead letters are the oracle's."""
+    how = f"TORTURE_MINUTES={MINUTES:g} TORTURE_SEED={SEED} make torture; the logs of its processes are in {tmp_path}"
+    record_property("figures", how)  # first of all: a run that fails has to be repeated
     with capsys.disabled():
-        sys.stdout.write(f"\ntorture for {MINUTES:g} minutes with seed {SEED}\n")
+        sys.stdout.write(f"\n{how}\n")
     run = Run(SEED, MINUTES * 60, EVENTS_PER_SECOND, MINUTES * 60 + MOST_SECONDS)
     figures = await torture(cluster, tmp_path, run)
-    with capsys.disabled():
-        sys.stdout.write(f"{figures.table}\n{figures.line}\n")
+    record_property("figures", f"{figures.table}\n{figures.line}")
     assert not figures.differences, "\n".join(figures.differences[:20])
     assert not figures.failures, "\n".join(figures.failures[:5])
     assert not list(figures.toothless), figures.table

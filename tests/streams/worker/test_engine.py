@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 from aiokafka import TopicPartition
 
+from detectors import SessionState, encode_state
 from streams.worker import engine as module
 from streams.worker.engine import Engine, Fetched
 from streams.worker.faults import EXIT_GAP
+from streams.worker.records import SESSION, encode_stored
 from streams.worker.settings import MAX_QUEUED_BYTES
 from tests.kit import tool_call
 from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
@@ -136,6 +138,28 @@ async def test_a_log_that_begins_again(bench: Bench, engine: Engine, batch: Call
     assert bench.partition.sessions.get(b"s").state.calls == 3
     assert bench.commit().applied == {TOOL_CALLS: 3}
     assert bench.value("traction_source_resets_total") == 1
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_look_at_all_states_has_breaks(
+    bench: Bench,
+    engine: Engine,
+    batch: Callable[..., Fetched],
+    monkeypatch: pytest.MonkeyPatch,
+    lost: bool,  # noqa: FBT001
+) -> None:
+    """Where a log begins all states are looked at, and others have their turn; when the partition is lost it ends."""
+    for number in range(5):
+        bench.stored[b"%d" % number] = encode_stored(SESSION, {}, encode_state(SessionState()))
+    bench.partition.fresh.add(TOOL_CALLS)
+    monkeypatch.setattr(module, "SLICE_RECORDS", 2)
+    work = asyncio.create_task(engine.handle(batch(0, 1), Log()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not bench.partition.applied
+    bench.partition.ended = lost
+    await work
+    assert bench.partition.applied == ({} if lost else {TOOL_CALLS: 1})
 
 
 async def test_a_batch_of_an_ended_ownership(

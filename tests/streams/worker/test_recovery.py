@@ -124,3 +124,4 @@ async def test_brokers_that_do_not_answer_in_time() -> None:
     with pytest.raises(ServiceStopped):
         await reading._wait(asyncio.sleep(60))
     await worker.ownerships.stop()
+    await worker.follower.stop()

@@ -25,6 +25,7 @@ async def worker() -> AsyncIterator[Worker]:
     built = build(WorkerSettings(), 1, WorkerMetrics(CollectorRegistry()))
     yield built
     await built.ownerships.stop()
+    await built.follower.stop()
 
 
 @pytest.mark.parametrize("asked", [True, False])
