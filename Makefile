@@ -64,7 +64,7 @@ check: lint typecheck ## Check style, format, types, import rules and that gener
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m schemas.compat
 
-audit: $(STAMP) ## Ask whether a weakness is known of any dependency; 75 when it could not be asked (AUDIT_ARGS='--service osv')
+audit: $(STAMP) ## Ask whether a weakness is known of any dependency; the script ends with 75 when it could not be asked, make with 2 (AUDIT_ARGS='--service osv')
 	$(BIN)/python -m tests.tools.audit $(AUDIT_ARGS)
 
 lint: $(STAMP) ## Check style and format

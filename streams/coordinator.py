@@ -1,22 +1,31 @@
-"""How a group's committed offsets are asked for and read, where aiokafka 0.14 can be given old ones, or none.
+"""How a group's committed offsets are asked for, read and set, where aiokafka 0.14 can be given old ones, or none.
 
 It asks by version 3 of that request. A coordinator may answer that by what it holds as settled at the moment, and so
 leave out what a transaction commits that is under way, or, when it has just taken the group over, even more. Since
 version 7 (KIP-447) one can ask for stable offsets: the answer waits for what is pending. Since version 2 what concerns
 the group as a whole stands once, beside an empty list of partitions: that the coordinator still loads the group, or is
-another broker. aiokafka reads the list only, so that a group is read from its very start while a broker comes back. It
-must not decide where reading begins.
+another broker. aiokafka reads the list only, so that a group is read from its very start while a broker comes back.
+
+What is to be committed it sends as a member of whatever generation the group is in by then, also after a wait for a
+coordinator; so it can set back whoever has the partition now. It must not decide where reading begins.
 
 Importing this module puts its classes in place of aiokafka's, for every consumer of the process, Faust's included.
 """
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from aiokafka.consumer import consumer, group_coordinator
 from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.errors import GroupLoadInProgressError, NoError, NotCoordinatorForGroupError, for_code
+from aiokafka.errors import (
+    GroupLoadInProgressError,
+    IllegalGenerationError,
+    NoError,
+    NotCoordinatorForGroupError,
+    for_code,
+)
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.commit import OffsetFetchRequest_v3, OffsetFetchResponse_v3
 from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
@@ -100,8 +109,28 @@ class StableOffsetFetch(Request[_Structs]):  # type: ignore[misc]  # published w
         return OffsetFetchRequest_v7(self._group, topics, True, {})  # noqa: FBT003 - fields go by position
 
 
+_asked_in: ContextVar[int] = ContextVar("generation in which a commit was asked for")
+
+
 class Coordinator(GroupCoordinator):  # type: ignore[misc]  # published without types
     """The group's coordinator as a consumer sees it; what it refuses is raised, and aiokafka asks again."""
+
+    async def commit_offsets(self, assignment: Any, offsets: Any) -> None:
+        """Commit offsets, as a member of the generation that the group is in now.
+
+        Raises:
+            CommitFailedError: it is in another one when they could be sent, or when they came.
+        """
+        token = _asked_in.set(self.generation)
+        try:
+            await super().commit_offsets(assignment, offsets)
+        finally:
+            _asked_in.reset(token)
+
+    async def _do_commit_offsets(self, assignment: Any, offsets: Any) -> None:
+        if self.generation != _asked_in.get(self.generation):
+            raise IllegalGenerationError(self.group_id)  # which aiokafka takes for a refusal of the brokers
+        await super()._do_commit_offsets(assignment, offsets)
 
     async def _send_req(self, request: Any) -> Any:
         response = await super()._send_req(request)

@@ -140,6 +140,11 @@ class ConsumerMetrics:
             buckets=RECORDS_OF_BATCH,
             registry=registry,
         )
+        self.deleted_unread = Counter(
+            "traction_deleted_unread_records_total",
+            "Input records that retention deleted before they were read, markers between them included: lost.",
+            registry=registry,
+        )
         self.commit_seconds = Histogram(
             "traction_commit_duration_seconds",
             "Time that a transaction took, from its begin to its commit.",
@@ -269,11 +274,6 @@ class WorkerMetrics(ConsumerMetrics):
         self.applied_twice = Counter(
             "traction_applied_twice_total",
             "Events that the state says were applied already: must stay 0, anything else is a defect.",
-            registry=registry,
-        )
-        self.deleted_unread = Counter(
-            "traction_deleted_unread_records_total",
-            "Input records that retention deleted before they were read, markers between them included: events lost.",
             registry=registry,
         )
         self.source_resets = Counter(

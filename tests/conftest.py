@@ -15,8 +15,13 @@ from streams.kafka_broker import KafkaBroker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from _pytest.terminal import TerminalReporter
+
 
 HERE = Path(__file__).parent
+
+FIGURES = "figures"
+"""Name of the property with which a test has figures shown at the end of a run; see `record_property`."""
 
 PURE = tuple(HERE / name for name in ("detectors", "schemas", "recordings", "streams/importers"))
 """Folders of tests that start no process and need no broker: they may run in any order beside the others."""
@@ -32,6 +37,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure() -> None:
     """Let what tests start be interrupted, also where the test run was itself started with Ctrl-C ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Show what tests recorded as the property `FIGURES`; what processes of xdist print is lost."""
+    for report in (each for kind in ("passed", "failed") for each in terminalreporter.getreports(kind)):
+        told = [str(value) for name, value in report.user_properties if name == FIGURES and report.when == "call"]
+        if told:
+            terminalreporter.write_sep("=", f"figures of {report.nodeid}")
+            terminalreporter.write_line("\n".join(told))
 
 
 @pytest.fixture(scope="session")

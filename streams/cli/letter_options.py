@@ -17,8 +17,10 @@ import click
 from schemas import topics
 from schemas.invalid import Reason, Stage
 from streams.cli.looking import Duration
+from streams.config import suggest
 from streams.letters.letter import Choice
-from streams.timeline import counted
+from streams.timeline import counted, plain
+from streams.topics import TASK_EVENTS
 
 if TYPE_CHECKING:
     from aiokafka.structs import ConsumerRecord
@@ -109,6 +111,17 @@ def choice_options(command: Command) -> Command:
 
 
 def on_brokers(kafka: KafkaSettings, choice: Choice) -> Choice:
-    """Give a choice with the topics' names on the brokers, where the contract's were given."""
+    """Give a choice with the topics' names on the brokers, where the contract's were given.
+
+    Raises:
+        click.UsageError: a topic is none that letters can come from; the nearest is told.
+    """
     ours = {topic.name: kafka.topic(topic) for topic in topics.TOPICS}
+    known = {*ours, *ours.values()}
+    for name in choice.topics:
+        # The workers' own topic has the app id in its name, which nobody gives here.
+        if name not in known and not name.endswith(f"-{TASK_EVENTS.name}"):
+            raise click.UsageError(
+                f"--topic: {plain(name)} is no topic of Traction; {suggest(name.removeprefix(kafka.prefix), ours)}"
+            )
     return dataclasses.replace(choice, topics=tuple(ours.get(name, name) for name in choice.topics))

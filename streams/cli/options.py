@@ -365,8 +365,8 @@ def log_options(command: Command) -> Command:
         throttle = Throttle()
         handler.addFilter(lambda record: not record.name.startswith("aiokafka") or throttle.filter(record))
         logging.basicConfig(level=level, handlers=[handler])
-        if level > logging.DEBUG:  # the client tells each step of each rebalance at level info
-            logging.getLogger("aiokafka").setLevel(max(level, logging.WARNING))
+        # The client logs whole records at level debug, payloads in them, and each step of each rebalance at level info.
+        logging.getLogger("aiokafka").setLevel(max(level, logging.WARNING))
         return command(**others)
 
     return with_log

@@ -28,7 +28,7 @@ Examples:
 Exit codes:
   0  settings can be used
   1  there are variables of the environment that begin with TRACTION_ and set nothing
-  2  wrong use, or settings that the command would refuse
+  2  wrong use, or a value that the command would refuse
 """,
 )
 @click.argument("command", nargs=-1)
@@ -39,7 +39,8 @@ def settings(context: click.Context, *, command: tuple[str, ...], as_json: bool)
 
     Without COMMAND, what is set for any command and is not its default. A flag would come before all of these. Secrets
     are never printed, only whether they are set. Variables that no command knows are pointed out, with the nearest
-    name: they are most likely misspelt.
+    name: they are most likely misspelt. Each value is checked by itself; options that contradict each other are told
+    when the command starts.
     """
     config = context.obj or Config()
     root = context.find_root()

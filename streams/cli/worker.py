@@ -144,6 +144,11 @@ def worker(
     """
     if state_dir is None and state_store == "rocksdb":
         raise click.UsageError("--state-store rocksdb keeps its files in a directory: give --state-dir.")
+    if state_dir is not None and state_store != "rocksdb":
+        raise click.UsageError(
+            f"--state-dir is for --state-store rocksdb, and the store is {state_store}: give --state-store rocksdb, or "
+            "leave --state-dir out."
+        )
     settings = WorkerSettings(
         kafka=kafka,
         app_id=app_id,

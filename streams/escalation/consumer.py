@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from schemas import topics
 from streams.escalation.batch import Rules, UnitTurn
@@ -165,6 +166,7 @@ class Escalation:
         client = consumer(
             self._kafka,
             group_id=self._settings.group,
+            auto_offset_reset="none",  # where reading goes on is decided when a partition is taken, and never unsaid
             partition_assignment_strategy=(RangePartitionAssignor,),  # one number of both inputs to one process
             session_timeout_ms=self._settings.session_timeout_ms,
             heartbeat_interval_ms=min(HEARTBEAT_MS, self._settings.session_timeout_ms // 4),
@@ -218,7 +220,7 @@ class Escalation:
         end: UnreadableBatch | None = None
         if wanted or not units:
             try:
-                fetched = await client.getmany(*wanted, timeout_ms=0 if left else POLL_MS, max_records=BATCH_RECORDS)
+                fetched = await self._fetch(client, wanted, 0 if left else POLL_MS)
             except UnreadableBatch as problem:
                 end = problem
         units = self._ready()
@@ -232,6 +234,24 @@ class Escalation:
             while any(feed.queue for unit in self._ready() for feed in unit.feeds):
                 await asyncio.gather(*(self._act(unit, client, now, wait=False) for unit in self._ready()))
             raise end
+
+    async def _fetch(
+        self, client: AIOKafkaConsumer, wanted: list[TopicPartition], wait_ms: int
+    ) -> Mapping[TopicPartition, list[ConsumerRecord]]:
+        while True:
+            try:
+                found: Mapping[TopicPartition, list[ConsumerRecord]] = await client.getmany(
+                    *wanted, timeout_ms=wait_ms, max_records=BATCH_RECORDS
+                )
+            except NoOffsetForPartitionError:
+                # Found before that partition was taken. All of these in one go: else the first partition would be asked
+                # for alone, and the others wait until the broker answers.
+                continue
+            except OffsetOutOfRangeError as problem:
+                for tp, offset in problem.args[0].items():
+                    await self._ownerships.pass_over_deleted(tp, offset)
+                return {}
+            return found
 
     @staticmethod
     async def _advance(client: AIOKafkaConsumer, feed: Feed, records: list[ConsumerRecord]) -> None:

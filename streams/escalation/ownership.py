@@ -67,7 +67,7 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
     Args:
         place: see `Place`.
         fitness: gives what was counted.
-        metrics: takes what reading back costs.
+        metrics: takes what reading back costs, and what was deleted unread.
     """
 
     def __init__(self, place: Place, fitness: FitnessFollower, metrics: EscalationMetrics) -> None:
@@ -145,6 +145,28 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         units, self._units = self._units, {}
         await asyncio.gather(*(self._release(unit) for unit in units.values()))
 
+    async def pass_over_deleted(self, tp: TopicPartition, offset: int) -> None:
+        """Go on behind what retention deleted before it was read; logged and counted.
+
+        Elsewhere the offset is not out of what the log holds any more, or the topic was made anew: that is seen by the
+        position, as any move of it that is not ours.
+
+        Args:
+            tp: a partition of an input.
+            offset: the offset that the brokers said they have nothing at.
+        """
+        unit = self._units.get(tp.partition)
+        feed = None if unit is None else next((each for each in unit.feeds if each.tp == tp), None)
+        if unit is None or feed is None or not unit.ready or feed.position != offset:
+            return  # asked for under another ownership
+        consumer, offsets = self.clients()
+        beginning, end = (await offsets.beginning_offsets([tp]))[tp], (await offsets.end_offsets([tp]))[tp]
+        if self.owns(unit):
+            going_on = self._start(tp, offset, beginning, end)
+            consumer.seek(tp, going_on)
+            if going_on > offset:
+                feed.position = going_on
+
     async def release_all(self) -> None:
         """Let go of everything at the end, and take nothing more."""
         self._ended = True
@@ -173,9 +195,14 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
             return
         for feed, offset in zip(unit.feeds, committed, strict=True):
             feed.end = ends[feed.tp]
-            feed.position = feed.done = start(feed.tp, offset, beginnings[feed.tp], feed.end)
+            feed.position = feed.done = self._start(feed.tp, offset, beginnings[feed.tp], feed.end)
             consumer.seek(feed.tp, feed.position)
         unit.ready = True
+
+    def _start(self, tp: TopicPartition, committed: int | None, beginning: int, end: int) -> int:
+        if committed is not None and committed < beginning:
+            self._metrics.deleted_unread.inc(beginning - committed)
+        return start(tp, committed, beginning, end)
 
     def _taken(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:

@@ -60,6 +60,13 @@ class SinkMetrics:
             registry=registry,
         )
 
+        self.deleted_untold = Counter(
+            "traction_sink_deleted_untold_records_total",
+            "Notifications that retention deleted before a sink came to them, markers between them included: untold.",
+            ["sink"],
+            registry=registry,
+        )
+
     def add(self, sink: str) -> None:
         """Make the series of a sink, so that they count from 0 on."""
         for outcome in OUTCOMES:
@@ -68,8 +75,10 @@ class SinkMetrics:
         self.queue_age_seconds.labels(sink).set(0)
         self.disabled.labels(sink).set(0)
         self.restarts.labels(sink)
+        self.deleted_untold.labels(sink)
 
     def forget(self, sink: str) -> None:
         """Take the series of a sink off the page."""
-        for metric in (self.deliveries, self.delivery_seconds, self.queue_age_seconds, self.disabled, self.restarts):
+        metrics = self.deliveries, self.delivery_seconds, self.queue_age_seconds, self.disabled, self.restarts
+        for metric in (*metrics, self.deleted_untold):
             metric.remove_by_labels({"sink": sink})

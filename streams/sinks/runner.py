@@ -203,6 +203,12 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
                 await client.commit({tp: offset})
             except (CommitFailedError, IllegalStateError):
                 return
+            if known is not None and offset > known:
+                self._metrics.deleted_untold.labels(self._name).inc(offset - known)
+                logger.error(
+                    "sink %s: %s-%d: records %d to %d were deleted by the topic's retention before they were told",
+                    *(self._name, tp.topic, tp.partition, known, offset - 1),
+                )
         if standing is _assignment(client):
             client.seek(tp, offset)
             self._begun.add(tp)

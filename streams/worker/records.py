@@ -33,7 +33,11 @@ HEARTBEAT_KEY: Final = b"\xffheartbeat"
 HEARTBEAT_VALUE: Final = b"heartbeat"
 
 _VERSIONS: Final[dict[int, Versions[Any]]] = {SESSION: SESSION_VERSIONS, TASK: TASK_VERSIONS}
-_NO_RECORD: Final = "is something else writing to the changelog topic?"
+_NO_RECORD: Final = (
+    "keep whatever else writes to the changelog topic out of it; then write a tombstone under the record's key, which "
+    "helps once the topic is compacted, or delete the records up to it, which loses their states, or take a new "
+    "--app-id"
+)
 _SIZE_BYTES: Final = 4  # in front of what is compressed
 
 

@@ -9,6 +9,7 @@ Overrides of faust-streaming 0.15.3 (aiokafka 0.14, mode 0.7.1; pinned, since th
 * `BatchConsumer.resume_flow` fetches nothing while partitions are taken over: until Faust hears of them, a recovery
   that the rebalance broke off goes on, and has them fetched from wherever they are.
 * `BatchConsumer._getmany` leaves out partitions that have enough waiting. Faust counts messages, and ours are batches.
+  It leaves out inputs until Faust has sought what is committed of them and has cleared its streams' queues.
 * `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) and opens what is
   stored of them before Faust's recovery starts; `on_partitions_revoked` gives them up before Faust tells the tables.
 * `FetchThread._fetch_records` notes under which ownership and from which position to which each fetch went. It waits
@@ -150,6 +151,8 @@ class BatchConsumer(driver.Consumer):
     _thread: FetchThread
     _held = False
     _resumed = False
+    _sought = False
+    _open = False
 
     @property
     def engine(self) -> Engine:
@@ -161,11 +164,19 @@ class BatchConsumer(driver.Consumer):
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109
         if active_partitions:
-            active_partitions = {tp for tp in active_partitions if not self.engine.full(TopicPartition(*tp))}
+            active_partitions = {tp for tp in active_partitions if self._wanted(TopicPartition(*tp))}
             if not active_partitions:  # to aiokafka, none means all
                 await asyncio.sleep(FULL_PAUSE)
                 return {}
         return await super()._getmany(active_partitions, timeout)
+
+    def _wanted(self, tp: TopicPartition) -> bool:
+        """Tell whether more of a partition is to be fetched.
+
+        Faust has inputs fetched while it still seeks what is committed, and then clears the queues of its streams
+        (`FlowControlEvent.resume`): what came in between would be lost, which the next batch of that input shows.
+        """
+        return (self._open or tp.topic not in self.engine.inputs) and not self.engine.full(tp)
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
         """Fetch, apply what was read of changelogs, and yield one message per batch."""
@@ -234,11 +245,17 @@ class BatchConsumer(driver.Consumer):
         await super().on_partitions_assigned(assigned, generation_id)
         self._held = False
         if self._resumed:
-            super().resume_flow()
+            self.resume_flow()
 
     def _hold_flow(self) -> None:
         self._held, self._resumed = True, False
+        self._sought = self._open = False
         self.stop_flow()
+
+    async def perform_seek(self) -> None:
+        """Seek what is committed; after that, and when the flow is resumed, inputs may be fetched."""
+        await super().perform_seek()
+        self._sought = True
 
     def resume_flow(self) -> None:
         """Have records fetched, once partitions are taken over and Faust's recovery knows of them.
@@ -248,6 +265,7 @@ class BatchConsumer(driver.Consumer):
         """
         self._resumed = True
         if not self._held:
+            self._open = self._sought
             super().resume_flow()
 
     async def committed(self, tps: Collection[TopicPartition]) -> dict[TopicPartition, int | None]:

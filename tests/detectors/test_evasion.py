@@ -6,6 +6,9 @@ The tables of SECURITY.md are made of the same runs; `python docs/generate.py --
 import pytest
 
 from detectors import Limits, limits_from
+from schemas.decode import MAX_VALUE_BYTES, InvalidEvent, decode
+from schemas.events import ToolCall
+from schemas.topics import TOOL_CALLS
 from tests.detectors.evasion_loops import ATTEMPTS, LOOPS
 from tests.detectors.evasion_table import (
     BUDGET_CALLS,
@@ -85,3 +88,25 @@ def test_the_tables_have_a_row_for_each_way_and_a_column_for_each_loop():
         head, _, *rows = table.splitlines()
         assert head.split(" | ")[2:-2] == list(loops)
         assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == list(ways)
+
+
+UNREADABLE = {
+    "half a surrogate pair": ('"\\ud800"', "not_json", '"\ufffd"'),
+    "no number": ("NaN", "not_json", "null"),
+    "beyond a double": ("1e400", "invalid_value", "null"),
+    "65 levels": ("[" * 65 + "]" * 65, "too_deep", "[" * 64 + "]" * 64),
+    "over 1 MiB": (f'"{"x" * MAX_VALUE_BYTES}"', "too_large", f'"{"x" * (MAX_VALUE_BYTES - 1_000)}"'),
+}
+"""What an agent can put where its words go, the reason by which its record is refused, and the same cleaned."""
+
+
+@pytest.mark.parametrize("place", ["arguments", "result"])
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_call_made_unreadable_is_refused_and_one_cleaned_is_taken(name, place):
+    """What a refused record would have told reaches no detector and no budget; cleaning it first is enough."""
+    given, reason, cleaned = UNREADABLE[name]
+    head = '{"event_id":"1","session_id":"s","occurred_at":"2026-01-01T00:00:00Z","tool":"t",'
+    with pytest.raises(InvalidEvent) as refused:
+        decode(TOOL_CALLS, f'{head}"{place}":{given}}}'.encode())
+    assert refused.value.reason == reason
+    assert isinstance(decode(TOOL_CALLS, f'{head}"{place}":{cleaned}}}'.encode()), ToolCall)

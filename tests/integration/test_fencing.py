@@ -6,10 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiokafka.errors import KafkaError
 
 from streams.kafka import producer, running
 from streams.worker import app
 from streams.worker.faults import EXIT_LOST
+from streams.worker.records import HEARTBEAT_VALUE
 from streams.worker.transport import BatchConsumer
 from tests.bench.recovery import write
 from tests.kit import WorkerInside, assert_same, outcome, traffic, until
@@ -34,6 +36,28 @@ async def test_a_fenced_worker_ends(wire: Wire, start: Callable[..., WorkerProce
     await start().ready(4)
     await wire.until_applied()
     await assert_same(wire, outcome(events))
+
+
+async def test_the_former_owner_is_fenced_before_positions_are_read(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a former owner still commits, when its successor asks for positions, is refused: it would be read again."""
+    committed, refused = BatchConsumer.committed, list[KafkaError]()
+    async with running(producer(wire.settings, transactional_id=f"{wire.app_id}-2"), wire.settings) as former:
+        await former.begin_transaction()
+        await former.send_and_wait(wire.changelog, key=b"s", value=HEARTBEAT_VALUE, partition=2)
+
+        async def asked(self: BatchConsumer, tps: Any) -> Any:
+            try:
+                await former.commit_transaction()
+            except KafkaError as problem:
+                refused.append(problem)
+            return await committed(self, tps)
+
+        monkeypatch.setattr(BatchConsumer, "committed", asked)
+        async with WorkerInside(wire):
+            pass
+    assert refused
 
 
 async def test_recovery_is_a_fold_of_the_changelog(wire: Wire) -> None:

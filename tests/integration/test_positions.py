@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
 from aiokafka.admin import NewTopic, RecordsToDelete
+from faust.transport.drivers import aiokafka as driver
 
 from schemas import topics
 from schemas.encode import encode, record_key
 from streams.kafka import admin, producer, running
+from streams.worker import app
+from streams.worker.engine import Bounds, Engine, Fetched
 from streams.worker.faults import EXIT_GAP, EXIT_LOST
-from tests.kit import WorkerInside, assert_same, outcome, tool_call, traffic, until
+from tests.kit import WorkerInside, assert_same, outcome, spinning, tool_call, traffic, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,6 +98,28 @@ async def test_a_lost_batch_ends_the_worker(wire: Wire, start: Callable[..., Wor
     assert "was not applied. Ending, so that it is read again" in lossy.log
     await start().ready(4)
     await wire.until_applied()
+    await assert_same(wire, outcome(events))
+
+
+async def test_nothing_is_lost_while_committed_offsets_are_sought(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits at the start is applied, however long Faust takes until it clears the queues of its streams."""
+    sought, handled = driver.Consumer.perform_seek, Engine.handle
+
+    async def seek(consumer: driver.Consumer) -> None:
+        await sought(consumer)
+        await asyncio.sleep(1)  # time for dozens of fetches
+
+    async def handle(engine: Engine, fetched: Fetched, log: Bounds) -> None:
+        await asyncio.sleep(0.02)  # fewer are handled
+        await handled(engine, fetched, log)
+
+    monkeypatch.setattr(driver.Consumer, "perform_seek", seek)
+    monkeypatch.setattr(Engine, "handle", handle)
+    monkeypatch.setattr(app, "POLL_RECORDS", 50)
+    events = list(spinning("s", 500))
+    await wire.send(events)
+    async with WorkerInside(wire):
+        await wire.until_applied()
     await assert_same(wire, outcome(events))
 
 

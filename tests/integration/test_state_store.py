@@ -120,11 +120,12 @@ async def test_a_lost_directory_and_trailing_tombstones(
 ) -> None:
     """With the directory gone all is read back, also of a changelog whose last records compaction took away."""
     events = traffic(sessions=20, episodes=6)
-    half = len(events) * 11 // 12  # a task ends with its tenth attempt of twelve
+    half = len(events) * 13 // 16  # a task ends with its tenth attempt of twelve, and this is before the eleventh
     worker = start(*on_disk(tmp_path, "--commit-interval", "0.05"))
     await worker.ready(4)
-    await wire.send(events[:half], rate=1_000)
-    await wire.until_applied()
+    for part in (events[: half // 2], events[half // 2 : half]):  # tasks are written before they end
+        await wire.send(part)
+        await wire.until_applied()
     assert await worker.end() == 0
     removed = [record for record in await wire.records(wire.tasks_changelog) if record.value is None]
     assert removed

@@ -85,7 +85,7 @@ async def test_the_list(kafka: KafkaSettings) -> None:
     for words, wanted in (
         (("--topic", "tool-calls"), [0, 2]),
         (("--topic", kafka.topic(topics.REVIEWS), "--topic", "overrides"), [1, 3]),
-        (("--topic", "nowhere"), []),
+        (("--topic", "traction-task-events"), []),
         (("--reason", "not_json"), [0, 3]),
         (("--stage", "deliver"), [4]),
         (("--group", "g", "--stage", "detect"), [1, 2]),
@@ -258,6 +258,9 @@ async def test_named_letters_come_again_only_when_told(kafka: KafkaSettings) -> 
         (("agent.dead-letters-0",), "names no letter"),
         (("1@-1",), "names no letter"),
         (("--reason", "odd"), "is not one of"),
+        (("--topic", "tool-cals"), "did you mean `tool-calls`?"),
+        (("--topic", "agent.review"), "did you mean `reviews`?"),
+        (("--topic", "nowhere"), "known are: "),
     ],
 )
 def test_what_cannot_be_meant(words: tuple[str, ...], said: str) -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import CommitFailedError
 
 from schemas.topics import ALERTS
+from streams.coordinator import Coordinator
 from streams.kafka import KafkaSettings, consumer, producer, running
+from tests.kit import until
 
 SETTLED, PENDING = 3, 5
 
@@ -29,3 +34,41 @@ async def test_offsets_that_a_transaction_commits_are_waited_for(kafka: KafkaSet
             await asyncio.wait([asking], timeout=0.5)
             assert not asking.done()
         assert await asking == PENDING
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_commit_of_an_earlier_generation(
+    kafka: KafkaSettings, monkeypatch: pytest.MonkeyPatch, *, moved: bool
+) -> None:
+    """One that waited for the coordinator while partitions were shared anew is refused, else it is done."""
+    tp, group = TopicPartition(kafka.topic(ALERTS), 0), f"{kafka.prefix}generation"
+    known, free, held = Coordinator.ensure_coordinator_known, asyncio.Event(), asyncio.Event()
+
+    async def later(self: Any) -> None:
+        if asyncio.current_task() is committing:
+            held.set()
+            await free.wait()
+        await known(self)
+
+    async def joined_anew() -> bool:
+        return client._coordinator.generation not in {generation, -1}
+
+    client = consumer(kafka, group_id=group)
+    client.subscribe([tp.topic])
+    async with running(client, kafka), running(consumer(kafka, group_id=group), kafka) as other:
+        await client.getmany(timeout_ms=0)
+        assert tp in client.assignment()
+        monkeypatch.setattr(Coordinator, "ensure_coordinator_known", later)
+        committing = asyncio.create_task(client.commit({tp: SETTLED}))
+        await held.wait()
+        generation = client._coordinator.generation
+        if moved:
+            client._coordinator.request_rejoin()
+            await until(joined_anew)
+        free.set()
+        if moved:
+            with pytest.raises(CommitFailedError):
+                await committing
+        else:
+            await committing
+        assert await other.committed(tp) == (None if moved else SETTLED)

@@ -14,7 +14,7 @@ from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 from click.testing import CliRunner
 
 from schemas.topics import ALERTS
-from streams.cli.options import PlainFormatter, Throttle, kafka_options, page_options
+from streams.cli.options import PlainFormatter, Throttle, kafka_options, log_options, page_options
 from streams.kafka import KafkaSettings, KafkaUnavailable, admin, consumer, producer, running, start_client, unavailable
 
 if TYPE_CHECKING:
@@ -169,6 +169,23 @@ def test_a_message_repeated_in_a_row_is_logged_once_in_a_while(make_record: Call
     assert not throttle.filter(make_record("broker %s is away", at=109.0))
     assert throttle.filter(make_record("something else", at=109.0))
     assert throttle.filter(make_record("broker %s is away", at=111.0))
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "error"])
+def test_the_client_never_logs_whole_records(caplog: pytest.LogCaptureFixture, level: str) -> None:
+    """At no level of ours do its lines below a warning come through: at level debug they have payloads in them."""
+
+    @click.command()
+    @log_options
+    def probe() -> None:
+        """Do nothing."""
+
+    client = logging.getLogger("aiokafka.producer.producer")
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.NOTSET, "aiokafka"):
+        assert client.isEnabledFor(logging.DEBUG)
+        assert CliRunner().invoke(probe, ["--log-level", level]).exit_code == 0
+        assert not client.isEnabledFor(logging.INFO)
+        assert client.isEnabledFor(logging.WARNING) == (level != "error")
 
 
 @pytest.fixture

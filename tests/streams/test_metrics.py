@@ -49,7 +49,7 @@ TOPICS = ("agent.tool-calls", "agent.control")
 
 CLOSED_LABELS = {
     *("topic", "partition", "result", "kind", "level", "detector", "reason", "action", "version", "python"),
-    *("word", "answered", "attempt", "model", "config", "outcome", "sink"),
+    *("word", "answered", "attempt", "model", "config", "outcome", "sink", "copy"),
 }
 """Labels whose values a deployment or the code limits. Sessions, agents, tools and texts are not among them."""
 

@@ -147,7 +147,7 @@ class Faults:
     async def _term(self, kind: Kind) -> bool:
         member = await self.fleet.pick(kind, self.chance)
         process = member.process
-        await self._moved("leave", kind, member, lambda: process.send(signal.SIGTERM))
+        await self._moved("leave", kind, member, member.end)
         return await self._ended(process) == 0  # others have its partitions before it is gone
 
     async def _add(self) -> bool:
@@ -160,7 +160,7 @@ class Faults:
             await self._add()
         member = await self.fleet.pick("worker", self.chance)
         member.leaving = True
-        return await self._moved("leave", "worker", member, lambda: member.process.send(signal.SIGTERM))
+        return await self._moved("leave", "worker", member, member.end)
 
     async def _freeze(self, kind: Kind, how: signal.Signals) -> bool:
         """Have a process freeze until others have its partitions; in a transaction, it has to be fenced then."""

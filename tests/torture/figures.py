@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DETECTORS = {*LOOPS, "task_budget"}
+REASONS = {
+    *("empty", "not_utf8", "not_json", "too_deep", "missing_field", "wrong_type", "invalid_value"),
+    *("unsupported_version", "key_missing", "key_mismatch"),
+}
+"""Of all but CloudEvents, huge records and detectors that fail."""
+
 LEVELS = {"notice", "warn", "terminate", "recovered"}
 
 MOST_SHOWN = 20
@@ -42,7 +48,7 @@ class Figures:
         rolled_back: records by topic that only readers of uncommitted ones see.
         alerts: by detector.
         levels: alerts by level.
-        dead_letters: records that were refused.
+        dead_letters: records that were refused, by reason.
         directives: what was asked of orchestrators.
         terminations: likewise to stop sessions, repetitions counted.
         notifications: what people were told.
@@ -64,7 +70,7 @@ class Figures:
     rolled_back: dict[str, int] = field(default_factory=dict)
     alerts: dict[str, int] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
-    dead_letters: int = 0
+    dead_letters: dict[str, int] = field(default_factory=dict)
     directives: int = 0
     terminations: int = 0
     notifications: int = 0
@@ -94,7 +100,8 @@ class Figures:
         for end in IN_FLIGHT:
             if not any(name.endswith(end) for name in self.rolled_back):
                 yield f"nothing was rolled back on {end}: no fault hit a transaction in flight"
-        counts = {"dead letter": self.dead_letters, "directive": self.directives, "termination": self.terminations}
+        yield from (f"no dead letter says {reason}" for reason in sorted(REASONS - self.dead_letters.keys()))
+        counts = {"directive": self.directives, "termination": self.terminations}
         yield from (f"there is no {name}" for name, number in counts.items() if not number)
 
 

@@ -62,6 +62,7 @@ class Member:
         leaving: it is not started again.
         full: its disk is.
         busy: something is being done to it.
+        told: the process that was told to end.
     """
 
     kind: Kind
@@ -70,6 +71,7 @@ class Member:
     leaving: bool = False
     full: bool = False
     busy: bool = False
+    told: TractionProcess | None = None
 
     @property
     def alive(self) -> bool:
@@ -80,6 +82,12 @@ class Member:
     def ready(self) -> bool:
         """Whether its process has said that it is ready."""
         return self.alive and bool(self.process.lines)
+
+    def end(self) -> None:
+        """Tell its process to end, once: a second signal ends it at once, with another exit code."""
+        if self.told is not self.process:
+            self.told = self.process
+            self.process.send(signal.SIGTERM)
 
     @property
     def frozen(self) -> bool:
@@ -130,7 +138,7 @@ class Fleet:
     async def pick(self, kind: Kind, chance: random.Random) -> Member:
         """Choose one that is at work and left alone; wait for one where there is none."""
         while True:
-            members = [each for each in self.of(kind) if each.ready and not each.busy]
+            members = [each for each in self.of(kind) if each.ready and not each.busy and each.told is not each.process]
             if members:
                 return chance.choice(members)
             await asyncio.sleep(0.1)
@@ -159,7 +167,7 @@ class Fleet:
         """Have all end in order, while they are supervised."""
         for member in self.members:
             member.leaving = True
-            member.process.send(signal.SIGTERM)
+            member.end()
         deadline = time.monotonic() + END_SECONDS
         while self.members:
             assert time.monotonic() < deadline, f"{[member.kind for member in self.members]} do not end"

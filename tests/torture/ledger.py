@@ -170,6 +170,11 @@ class Ledger:
             if task.done():
                 task.result()
         before = await self._patiently(self._ends)
+        # First of all: what is not read here yet is not looked for below.
+        for client in self._clients:
+            for tp in client.assignment():
+                if await client.position(tp) < before[tp]:
+                    return f"{tp.topic}-{tp.partition} is not read to {before[tp]}"
         for group, names in self.place.read_by.items():
             client = self._groups[group]
             for tp in self._tps:
@@ -178,10 +183,6 @@ class Ledger:
                     done = await self._patiently(partial(client.committed, tp))
                     if done is None or done <= last:
                         return f"{group} is at {done} of {tp.topic}-{tp.partition}, which ends with {last}"
-        for client in self._clients:
-            for tp in client.assignment():
-                if await client.position(tp) < before[tp]:
-                    return f"{tp.topic}-{tp.partition} is not read to {before[tp]}"
         return "" if await self._patiently(self._ends) == before else "something is written"
 
     async def _ends(self) -> dict[TopicPartition, int]:

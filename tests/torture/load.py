@@ -175,7 +175,8 @@ class Load:
                 "no id": replace(item, value=value.replace(b'"event_id"', b'"event"')),
                 "other key": replace(item, key=b"somebody else"),
                 "no key": replace(item, key=None),
-                "future": replace(item, value=b'{"schema_version":"9.0",' + value[1:]),
+                "future": replace(item, value=value.replace(b'"schema_version":"', b'"schema_version":"9')),
+                "no time": replace(item, value=value.replace(b'"occurred_at":"', b'"occurred_at":"x')),
                 "deep": replace(item, value=b'{"arguments":' + b"[" * 3_000),
             }
             yield ways[self._chance.choice(list(ways))]

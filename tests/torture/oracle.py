@@ -47,7 +47,7 @@ class Expected:
         sessions: states by partition and key.
         tasks: likewise.
         applied: for each state the offset applied last, by topic.
-        refused: places of the records that cannot be read.
+        refused: places of the records that cannot be read, and why they cannot.
     """
 
     alerts: dict[str, Alert] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Expected:
     sessions: dict[Key, SessionState] = field(default_factory=dict)
     tasks: dict[Key, TaskState] = field(default_factory=dict)
     applied: dict[tuple[str, Key], dict[str, int]] = field(default_factory=dict)
-    refused: Counter[tuple[str, int, int]] = field(default_factory=Counter)
+    refused: Counter[tuple[str, int, int, str]] = field(default_factory=Counter)
 
 
 @dataclass
@@ -129,8 +129,8 @@ def _sessions(ledger: Ledger, expected: Expected) -> dict[Key, dict[str, list[Re
                 check_header_names(record.headers)
                 event = cast("SessionInput", decode(topic, record.value, record.headers))
                 check_key(topic, event, record.key)
-            except InvalidEvent:
-                expected.refused[record.topic, record.partition, record.offset] += 1
+            except InvalidEvent as problem:
+                expected.refused[record.topic, record.partition, record.offset, problem.reason] += 1
             else:
                 found[record.partition, record.key].setdefault(topic.name, []).append((topic.name, record, event))
     return found
@@ -175,7 +175,9 @@ def differences(ledger: Ledger, limits: Limits) -> Iterator[str]:
         yield from unequal(f"the state in {table} of", found[table].states, those)
         applied = {key: expected.applied[table, key] for key in those}
         yield from unequal(f"what is applied in {table} of", found[table].applied, applied)
-    refused = Counter(_source(record) for record in ledger.records[ledger.place.kafka.topic(topics.DEAD_LETTERS)])
+    refused = Counter(
+        (*_source(record), reason(record)) for record in ledger.records[ledger.place.kafka.topic(topics.DEAD_LETTERS)]
+    )
     yield from unequal("the dead letter of", refused, expected.refused)
 
 
@@ -198,6 +200,12 @@ def _first(found: Any, wanted: Any, place: str = "") -> str:
             if found.get(name) != wanted.get(name):
                 return _first(found.get(name), wanted.get(name), f"{place} {name}")
     return f"{place[:600]} is {found!r:.300} in place of {wanted!r:.300}"
+
+
+def reason(letter: ConsumerRecord) -> str:
+    """Give the reason of a dead letter."""
+    said = dict(letter.headers)["__streams.errors.exception"] or b""
+    return said.decode().partition(":")[2]
 
 
 def _source(record: ConsumerRecord) -> tuple[str, int, int]:

@@ -266,7 +266,7 @@ def _count(figures: Figures, ledger: Ledger, fleet: Fleet, faults: Faults) -> No
     alerts = [alert for alert in _read(ledger, topics.ALERTS) if isinstance(alert, Alert)]
     figures.alerts = dict(Counter(alert.detector for alert in alerts))
     figures.levels = dict(Counter(alert.level for alert in alerts))
-    figures.dead_letters = ledger.counts[place.kafka.topic(topics.DEAD_LETTERS)]
+    figures.dead_letters = dict(Counter(map(oracle.reason, ledger.records[place.kafka.topic(topics.DEAD_LETTERS)])))
     figures.directives = ledger.counts[place.kafka.topic(topics.DIRECTIVES)]
     figures.terminations = ledger.counts[place.kafka.topic(topics.TERMINATIONS)]
     figures.notifications = ledger.counts[place.kafka.topic(topics.NOTIFICATIONS)]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
+from aiokafka.admin import RecordsToDelete
 
 from schemas import topics
 from schemas.outputs import Directive, Termination
 from streams.escalation.consumer import PositionMoved
 from streams.escalation.unit import Unit
-from streams.kafka import KafkaSettings, producer, running
+from streams.kafka import KafkaSettings, admin, producer, running
 from streams.kafka_broker import KafkaBroker
 from streams.topics import create_topics
 from tests.streams.escalation.conftest import SESSION_SECONDS, Inside, Wire, names
@@ -88,6 +89,28 @@ async def test_a_position_that_moved_by_itself_ends_the_process(
     ownerships.clients()[0].seek(feed.tp, 0)
     with pytest.raises(PositionMoved):
         await asyncio.wait_for(running.work, 10)
+
+
+async def test_what_retention_deletes_under_a_running_process(
+    wire: Wire, alert: MakeAlert, inside: Callable[..., Inside], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Alerts deleted before they were read are logged and counted as lost, and the one that is left is answered."""
+    async with inside() as running_one:
+        await wire.send([alert("a0", task_id="t")])
+        await wire.until_outputs(Directive, 1)
+        ownerships = running_one.escalation._ownerships
+        feed = next(unit.alerts for unit in ownerships.current().values() if unit.alerts.done)
+        client, _ = ownerships.clients()
+        client.pause(feed.tp)
+        await wire.send([alert(f"a{n}", session_id=f"s{n}", task_id="t") for n in (1, 2, 3)])
+        async with running(admin(wire.settings), wire.settings) as administrator:
+            await administrator.delete_records({feed.tp: RecordsToDelete(before_offset=3)})
+        assert running_one.measured("traction_deleted_unread_records_total") == 0
+        client.resume(feed.tp)
+        directives = await wire.until_outputs(Directive, 2)
+        assert running_one.measured("traction_deleted_unread_records_total") == 2
+    assert [each.alert_id for each in directives] == ["a0", "a3"]
+    assert f"{feed.tp.topic}-{feed.tp.partition}: records 1 to 2 were deleted by the topic's retention" in caplog.text
 
 
 async def test_the_broker_goes_and_comes_back(

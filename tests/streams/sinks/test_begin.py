@@ -189,4 +189,26 @@ async def test_where_it_stands_is_no_longer_there(
     wanted = ["old", "young"] if stands == 0 else ["young"]
     async with bench.at_work(hooks(receiver.url)):
         await until(lambda: bench.count("delivered") == len(wanted))
-    assert ids(receiver) == wanted
+        lost = bench.registry.get_sample_value("traction_sink_deleted_untold_records_total", {"sink": "hooks"})
+    assert (ids(receiver), lost) == (wanted, 1 if stands == 0 else 0)
+
+
+async def test_what_retention_deletes_under_a_running_sink(
+    bench: Bench, receiver: Receiver, notification: MakeNotification, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Notifications deleted while it tells an earlier one are logged and counted, and the one left is told."""
+    tp = TopicPartition(bench.kafka.topic(topics.NOTIFICATIONS), 0)
+    await bench.send(notification("n0"), partition=0)
+    async with bench.at_work(hooks(receiver.url)) as sinks:
+        await until(lambda: bench.count("delivered") == 1)
+        runner, _ = sinks._running["hooks"]
+        assert runner._client is not None
+        runner._client.pause(tp)
+        await bench.send(*(notification(f"n{n}") for n in (1, 2, 3)), partition=0)
+        async with running(admin(bench.kafka), bench.kafka) as client:
+            await client.delete_records({tp: RecordsToDelete(before_offset=3)})
+        runner._client.resume(tp)
+        await until(lambda: bench.count("delivered") == 2)
+        lost = bench.registry.get_sample_value("traction_sink_deleted_untold_records_total", {"sink": "hooks"})
+    assert (ids(receiver), lost) == (["n0", "n3"], 2)
+    assert f"sink hooks: {tp.topic}-0: records 1 to 2 were deleted" in caplog.text

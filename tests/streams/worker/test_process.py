@@ -97,3 +97,10 @@ def test_a_store_on_disk_needs_a_directory() -> None:
     assert found.returncode == 2
     assert "give --state-dir" in found.stderr
     assert command("worker", "--state-store", "paper").returncode == 2
+
+
+def test_a_directory_needs_a_store_on_disk(tmp_path: Path) -> None:
+    """Without --state-store rocksdb --state-dir would do nothing: it is wrong use, and the message names both."""
+    found = command("worker", "--state-dir", str(tmp_path))
+    assert found.returncode == 2
+    assert "give --state-store rocksdb, or leave --state-dir out" in " ".join(found.stderr.split())

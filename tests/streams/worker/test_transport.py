@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiokafka import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from prometheus_client import CollectorRegistry
@@ -53,3 +54,25 @@ async def test_a_recovery_that_was_broken_off_has_nothing_fetched(
     assert consumer.flow_active == asked
     consumer.resume_flow()
     assert consumer.flow_active
+
+
+async def test_inputs_are_fetched_once_their_committed_offsets_are_sought(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then, and until the flow is resumed after it, changelogs alone are fetched; so it is at each assignment."""
+    consumer = worker.consumer
+    changelog, tool_calls = TopicPartition("traction-sessions-changelog", 0), TopicPartition("agent.tool-calls", 0)
+
+    async def sought(_: Any) -> None:
+        """Do as if."""
+
+    monkeypatch.setattr(driver.Consumer, "perform_seek", sought)
+    for _ in range(2):
+        consumer.resume_flow()  # as a recovery does that begins
+        assert [consumer._wanted(tp) for tp in (changelog, tool_calls)] == [True, False]
+        await consumer.perform_seek()
+        assert not consumer._wanted(tool_calls)
+        consumer.resume_flow()
+        assert consumer._wanted(tool_calls)
+        consumer._hold_flow()
+        consumer._held = False
