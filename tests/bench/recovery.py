@@ -1,6 +1,6 @@
 """Measures how fast a worker reads its state back, beside aiokafka alone reading the same topic in the same run.
 
-    python tests/bench/recovery.py [SESSIONS] [--partitions N] [--json]
+    python -m tests.bench.recovery [SESSIONS] [--partitions N] [--json]
 
 Starts a broker of its own, writes one state per session to the sessions' changelog, and starts workers on it: with the
 states in memory, on disk in an empty directory, and on disk with what the one before left there. Go by the multiple of

@@ -1,6 +1,6 @@
 """Measures what is stored of a session and of a task, in bytes of its changelog record, and as it is in memory.
 
-    python tests/bench/state_bytes.py [--json] [PATH...]
+    python -m tests.bench.state_bytes [--json] [PATH...]
 
 Plays recordings (synthetic sessions unless some are named), and looks at each session every ten calls and at its end,
 at each task after each of its events. The figures are the same each time; nothing is timed.
@@ -14,8 +14,6 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from detectors import SessionState, TaskState, encode_state, encode_task, limits_from, observe_task, step
 from schemas.events import ToolCall
