@@ -23,8 +23,14 @@ HERE = Path(__file__).parent
 FIGURES = "figures"
 """Name of the property with which a test has figures shown at the end of a run; see `record_property`."""
 
-PURE = tuple(HERE / name for name in ("detectors", "schemas", "recordings", "streams/importers"))
-"""Folders of tests that start no process and need no broker: they may run in any order beside the others."""
+PURE = (
+    *(HERE / name for name in ("detectors", "fuzz", "recordings", "schemas")),
+    *(HERE / "streams" / name for name in ("importers", "inspection", "training", "sinks/test_injection.py")),
+    *HERE.glob("streams/escalation/test_ladder_*.py"),
+    *(HERE / f"streams/worker/test_{name}.py" for name in ("apply", "engine", "keeping", "live", "records", "states")),
+    *(HERE / f"streams/worker/test_{name}.py" for name in ("partition", "sweep", "sweep_order", "tasks")),
+)
+"""Folders and files of tests that start no process of ours and need no broker: they may run beside the others."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

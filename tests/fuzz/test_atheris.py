@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz.drive import NEEDS, fuzz
 from tests.fuzz.targets import ALL, contents
 
-SECONDS = 40
+SECONDS = 25
 """For all targets together, in one process: reading and instrumenting our packages takes seconds each time."""
 
 

@@ -120,10 +120,10 @@ async def test_a_lost_directory_and_trailing_tombstones(
 ) -> None:
     """With the directory gone all is read back, also of a changelog whose last records compaction took away."""
     events = traffic(sessions=20, episodes=6)
-    half = len(events) * 13 // 16  # a task ends with its tenth attempt of twelve, and this is before the eleventh
+    first, tenth, half = (len(events) * part // 48 for part in (20, 39, 44))  # a task ends with its tenth attempt of 12
     worker = start(*on_disk(tmp_path, "--commit-interval", "0.05"))
     await worker.ready(4)
-    for part in (events[: half // 2], events[half // 2 : half]):  # tasks are written before they end
+    for part in (events[:first], events[first:tenth], events[tenth:half]):  # written, removed, written again
         await wire.send(part)
         await wire.until_applied()
     assert await worker.end() == 0
