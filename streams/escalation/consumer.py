@@ -238,20 +238,23 @@ class Escalation:
     async def _fetch(
         self, client: AIOKafkaConsumer, wanted: list[TopicPartition], wait_ms: int
     ) -> Mapping[TopicPartition, list[ConsumerRecord]]:
-        while True:
+        for _ in range(len(client.assignment()) + 1):
             try:
                 found: Mapping[TopicPartition, list[ConsumerRecord]] = await client.getmany(
                     *wanted, timeout_ms=wait_ms, max_records=BATCH_RECORDS
                 )
             except NoOffsetForPartitionError:
-                # Found before that partition was taken. All of these in one go: else the first partition would be asked
-                # for alone, and the others wait until the broker answers.
+                # Found before that partition was taken, once for each. All of these in one go: else the first partition
+                # would be asked for alone, and the others wait until the broker answers.
+                await asyncio.sleep(0)
                 continue
             except OffsetOutOfRangeError as problem:
                 for tp, offset in problem.args[0].items():
                     await self._ownerships.pass_over_deleted(tp, offset)
                 return {}
             return found
+        await asyncio.sleep(POLL_MS / 1_000)  # it is still being taken, or never will be
+        return {}
 
     @staticmethod
     async def _advance(client: AIOKafkaConsumer, feed: Feed, records: list[ConsumerRecord]) -> None:
