@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from streams.pages import Health
     from streams.policy.policy import Policy
 
+POSITION_TRIES = 1_000
+"""How often records are asked for in one go while positions are still unknown; between two of them others have a turn."""
+
 POLL_MS = 250
 """How long a poll waits for records, hence how late what is timed may come, and the end of the process."""
 
@@ -238,7 +241,7 @@ class Escalation:
     async def _fetch(
         self, client: AIOKafkaConsumer, wanted: list[TopicPartition], wait_ms: int
     ) -> Mapping[TopicPartition, list[ConsumerRecord]]:
-        for _ in range(len(client.assignment()) + 1):
+        for _ in range(POSITION_TRIES):
             try:
                 found: Mapping[TopicPartition, list[ConsumerRecord]] = await client.getmany(
                     *wanted, timeout_ms=wait_ms, max_records=BATCH_RECORDS
@@ -253,8 +256,7 @@ class Escalation:
                     await self._ownerships.pass_over_deleted(tp, offset)
                 return {}
             return found
-        await asyncio.sleep(POLL_MS / 1_000)  # it is still being taken, or never will be
-        return {}
+        return {}  # it is still being taken, or never will be
 
     @staticmethod
     async def _advance(client: AIOKafkaConsumer, feed: Feed, records: list[ConsumerRecord]) -> None:
