@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from streams.policy.policy import Policy
 
 POSITION_TRIES = 1_000
-"""How often records are asked for in one go while positions are still unknown; between two of them others have a turn."""
+"""How often records are asked for in one go while positions are unknown; between two of them others have a turn."""
 
 POLL_MS = 250
 """How long a poll waits for records, hence how late what is timed may come, and the end of the process."""
