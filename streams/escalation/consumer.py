@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from streams.pages import Health
     from streams.policy.policy import Policy
 
-POSITION_TRIES = 1_000
-"""How often records are asked for in one go while positions are unknown; between two of them others have a turn."""
-
 POLL_MS = 250
 """How long a poll waits for records, hence how late what is timed may come, and the end of the process."""
 
@@ -213,10 +210,10 @@ class Escalation:
         4. Answer the partitions side by side. When what comes next cannot be read at all, first whatever was read
            before; what aiokafka had in hand of other partitions is gone then, although its positions lie behind it.
         """
-        units = self._ready()
-        if len(units) < len(self._ownerships.current()):
+        if self._taking():
             await asyncio.sleep(TAKE_PAUSE)
             return
+        units = self._ready()
         wanted = [feed.tp for unit in units for feed in unit.feeds if len(feed.queue) < BATCH_RECORDS]
         left = any(unit.behind or (unit.waiting is None and any(feed.queue for feed in unit.feeds)) for unit in units)
         fetched: Mapping[TopicPartition, list[ConsumerRecord]] = {}
@@ -241,7 +238,7 @@ class Escalation:
     async def _fetch(
         self, client: AIOKafkaConsumer, wanted: list[TopicPartition], wait_ms: int
     ) -> Mapping[TopicPartition, list[ConsumerRecord]]:
-        for _ in range(POSITION_TRIES):
+        while True:
             try:
                 found: Mapping[TopicPartition, list[ConsumerRecord]] = await client.getmany(
                     *wanted, timeout_ms=wait_ms, max_records=BATCH_RECORDS
@@ -249,14 +246,14 @@ class Escalation:
             except NoOffsetForPartitionError:
                 # Found before that partition was taken, once for each. All of these in one go: else the first partition
                 # would be asked for alone, and the others wait until the broker answers.
-                await asyncio.sleep(0)
+                self._ownerships.check()  # else it would be found again and again where a partition cannot be taken
+                await asyncio.sleep(TAKE_PAUSE if self._taking() else 0)
                 continue
             except OffsetOutOfRangeError as problem:
                 for tp, offset in problem.args[0].items():
                     await self._ownerships.pass_over_deleted(tp, offset)
                 return {}
             return found
-        return {}  # it is still being taken, or never will be
 
     @staticmethod
     async def _advance(client: AIOKafkaConsumer, feed: Feed, records: list[ConsumerRecord]) -> None:
@@ -275,6 +272,9 @@ class Escalation:
             for unit in units:
                 unit.ladders.look_at_all()
         self._ahead = ahead
+
+    def _taking(self) -> bool:
+        return not all(unit.ready for unit in self._ownerships.current().values())
 
     def _ready(self) -> list[Unit]:
         return [unit for unit in self._ownerships.current().values() if unit.ready]
