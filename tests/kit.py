@@ -29,7 +29,7 @@ from schemas.common import Task
 from schemas.decode import decode
 from schemas.encode import encode, record_key
 from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput, ToolCall
-from schemas.outputs import Alert
+from schemas.outputs import Alert, Evidence, LimitReached
 from streams.kafka import KafkaSettings, consumer, producer, running
 from streams.metrics import WorkerMetrics
 from streams.topics import SESSIONS_TABLE, TASKS_TABLE, changelog_name, task_events_name
@@ -125,6 +125,27 @@ def trying(session: str, count: int) -> Iterator[FixAttempt]:
     for number in range(count):
         fields: dict[str, Any] = {"outcome": "success", "failing": ()} if number % 10 == 9 else {}
         yield attempt(session, number, f"task of {session}", **fields)
+
+
+def terminal_alert(name: str, task_id: str = "t") -> Alert:
+    """Build an alert that leads to a termination."""
+    return Alert(
+        alert_id=name,
+        session_id=f"session of {name}",
+        level="terminate",
+        mode="enforce",
+        detector="identical",
+        loop_id="l1",
+        task_id=task_id,
+        seq=4,
+        occurred_at=BEGIN,
+        first_seen=BEGIN,
+        count=3.0,
+        limits=(LimitReached(name="identical.terminate", value=3, layer="default"),),
+        evidence=Evidence(event_ids=("e1",), calls=("read(a.py)",)),
+        reasoning="read(a.py) was called 3 times with the same result",
+        guidance="Stop.",
+    )
 
 
 def traffic(sessions: int, episodes: int, prefix: str = "s") -> list[SessionInput]:

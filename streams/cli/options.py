@@ -365,8 +365,9 @@ def log_options(command: Command) -> Command:
         throttle = Throttle()
         handler.addFilter(lambda record: not record.name.startswith("aiokafka") or throttle.filter(record))
         logging.basicConfig(level=level, handlers=[handler])
-        # The client logs whole records at level debug, payloads in them, and each step of each rebalance at level info.
-        logging.getLogger("aiokafka").setLevel(max(level, logging.WARNING))
+        # The libraries log whole records at level debug, with payloads, and each step of each rebalance at level info.
+        for name in ("faust", "mode", "aiokafka"):
+            logging.getLogger(name).setLevel(max(level, logging.WARNING))
         return command(**others)
 
     return with_log

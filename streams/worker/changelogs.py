@@ -19,7 +19,7 @@ from aiokafka import TopicPartition
 
 from streams.kafka import in_words
 from streams.topic_ids import topic_ids
-from streams.topics import SESSIONS_TABLE, TASKS_TABLE, TOMBSTONES_KEPT_HOURS
+from streams.topics import MS_PER_HOUR, SESSIONS_TABLE, TASKS_TABLE, TOMBSTONES_KEPT_HOURS
 from streams.worker.faults import EXIT_FAILED, EXIT_LOST
 from streams.worker.records import HEARTBEAT_KEY, UnsupportedRecord, check_stored
 
@@ -38,8 +38,6 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 300.0
 """Between two looks at what is in step: for up to twice that less than they could, copies are of use after a stop."""
-
-MS_PER_HOUR = 3_600_000
 
 USABLE_MS = (TOMBSTONES_KEPT_HOURS - 1) * MS_PER_HOUR
 """How long ago a copy may have been in step: an hour less than tombstones are kept, in which it is brought up to date,

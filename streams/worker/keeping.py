@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from streams.topics import TASK_EVENTS
+from streams.topics import MS_PER_HOUR, TASK_EVENTS
 
 if TYPE_CHECKING:
     from detectors import Limits
     from schemas.topics import Topic
 
-MS_PER_HOUR: Final = 3_600_000
 MS_PER_DAY: Final = 24 * MS_PER_HOUR
 
 SLACK_MS: Final = MS_PER_HOUR

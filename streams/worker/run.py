@@ -70,7 +70,6 @@ async def run(
         StoreError: states cannot be stored as the settings say.
         PageError: the pages' address cannot be listened on.
     """
-    quiet_libraries()
     with stop_signals() as stop:
         await check_rights(settings.kafka, "worker", app_id=settings.app_id)
         partitions = await check_topics(settings.kafka, app_id=settings.app_id, topics=TOPICS)
@@ -150,9 +149,3 @@ def stop_signals() -> Iterator[asyncio.Event]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-
-
-def quiet_libraries() -> None:
-    """Keep the libraries below us from logging what they do: it is much, and at level DEBUG it has payloads in it."""
-    for name in ("faust", "mode", "aiokafka"):
-        logging.getLogger(name).setLevel(logging.WARNING)

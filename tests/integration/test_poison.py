@@ -16,12 +16,12 @@ from schemas.decode import check_key, decode
 from schemas.encode import encode, record_key
 from schemas.events import Control, ToolCall
 from schemas.invalid import InvalidEvent
-from schemas.outputs import Alert, Evidence, LimitReached
+from schemas.outputs import Alert
 from streams.kafka import producer, running
 from streams.reading import partition_of
 from tests.fuzz.targets import seeds
 from tests.fuzz.test_bounds import REFUSED
-from tests.kit import BEGIN, WorkerInside, assert_same, attempt, outcome, tool_call, traffic, until
+from tests.kit import WorkerInside, assert_same, attempt, outcome, terminal_alert, tool_call, traffic, until
 from tests.processes import TRACTION, TractionProcess
 
 if TYPE_CHECKING:
@@ -115,27 +115,6 @@ def most_memory(process: TractionProcess) -> int:
     return int(found[1]) * 1024
 
 
-def terminal(name: str) -> Alert:
-    """Build an alert that leads to a termination."""
-    return Alert(
-        alert_id=name,
-        session_id=f"session of {name}",
-        level="terminate",
-        mode="enforce",
-        detector="identical",
-        loop_id="l1",
-        task_id=f"task of {name}",
-        seq=4,
-        occurred_at=BEGIN,
-        first_seen=BEGIN,
-        count=3.0,
-        limits=(LimitReached(name="identical.terminate", value=3, layer="default"),),
-        evidence=Evidence(event_ids=("e1",), calls=("read(a.py)",)),
-        reasoning="read(a.py) was called 3 times with the same result",
-        guidance="Stop.",
-    )
-
-
 async def test_poison_among_good_sessions(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
     """Every bad record of every input is a dead letter with its bytes and reason; the sessions come out as alone."""
     worker = start()
@@ -163,7 +142,7 @@ async def test_poison_for_those_who_answer_and_tell(wire: Wire, tmp_path: Path) 
     )
     try:
         await process.ready()
-        alerts = [terminal(f"a{number}") for number in range(10)]
+        alerts = [terminal_alert(f"a{number}", f"task of a{number}") for number in range(10)]
         sent = await spread(wire, poison(topics.ALERTS, topics.NOTIFICATIONS, most=MOST_BYTES), alerts)
 
         async def done() -> bool:

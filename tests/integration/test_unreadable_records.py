@@ -11,10 +11,9 @@ from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from schemas import topics
 from schemas.encode import encode, record_key
 from schemas.events import Override
-from schemas.outputs import Alert, Evidence, LimitReached
 from streams.kafka import MAX_DEAD_LETTER_BYTES, producer, running
 from streams.received import MAX_KEPT_BYTES, MAX_KEPT_KEY_BYTES
-from tests.kit import BEGIN, WorkerInside, tool_call, until
+from tests.kit import BEGIN, WorkerInside, terminal_alert, tool_call, until
 from tests.processes import TRACTION, TractionProcess
 
 if TYPE_CHECKING:
@@ -35,27 +34,6 @@ from streams.cli import main
 main()
 """
 """A command on a machine that lacks a codec."""
-
-
-def an_alert(name: str) -> Alert:
-    """Build an alert that leads to a termination."""
-    return Alert(
-        alert_id=name,
-        session_id=f"session of {name}",
-        level="terminate",
-        mode="enforce",
-        detector="identical",
-        loop_id="l1",
-        task_id="t",
-        seq=4,
-        occurred_at=BEGIN,
-        first_seen=BEGIN,
-        count=3.0,
-        limits=(LimitReached(name="identical.terminate", value=3, layer="default"),),
-        evidence=Evidence(event_ids=("e1",), calls=("read(a.py)",)),
-        reasoning="read(a.py) was called 3 times with the same result",
-        guidance="Stop.",
-    )
 
 
 class Escalation(TractionProcess):
@@ -134,7 +112,7 @@ async def test_every_codec_is_read(wire: Wire, escalation: Escalation) -> None:
             for session in (f"muted by {codec}", codec):
                 calls = [tool_call(session, n, arguments={"path": "a"}, result="the same" * 99) for n in range(3)]
                 await wire.send(calls, compression_type=codec)
-            alert = an_alert(codec)
+            alert = terminal_alert(codec)
             await wire.raw(topics.ALERTS, encode(alert), key=record_key(alert), compression_type=codec)
         await wire.until_applied()
     muted = {alert.session_id: alert.muted for alert in await wire.alerts() if alert.detector == "identical"}
@@ -160,7 +138,7 @@ async def test_a_codec_that_is_not_there(wire: Wire, start: Callable[..., Worker
 async def test_an_alert_in_a_codec_that_is_not_there(wire: Wire) -> None:
     """The alerts before are answered; then the escalation consumer ends, and says where, why, and what to do."""
     _, sent = [
-        await wire.raw(topics.ALERTS, encode(an_alert(codec)), key=b"t", partition=0, compression_type=codec)
+        await wire.raw(topics.ALERTS, encode(terminal_alert(codec)), key=b"t", partition=0, compression_type=codec)
         for codec in ("gzip", "zstd")
     ]
     process = Escalation(wire, sys.executable, "-c", WITHOUT_ZSTD)
@@ -203,7 +181,7 @@ async def test_header_names_that_are_not_text(wire: Wire, escalation: Escalation
         await wire.until_applied()
         assert inside.value("traction_dead_letters_total", reason="not_utf8") == 3
     assert (await wire.states())["s"].calls == 3
-    alerts = [an_alert(name) for name in ("before", "bad", "after")]
+    alerts = [terminal_alert(name) for name in ("before", "bad", "after")]
     names = ("plain", "\xff", "plain")
     records = [(record_key(alert), encode(alert), name) for alert, name in zip(alerts, names, strict=True)]
     await put_named(wire, topics.ALERTS, records, codec)
@@ -269,7 +247,7 @@ async def test_only_a_valid_trace_context_goes_on(wire: Wire, escalation: Escala
                 call = tool_call(session, number, arguments={"path": "a"}, result="the same")
                 headers = [("traceparent", header)]
                 await wire.raw(topics.TOOL_CALLS, encode(call), key=record_key(call), headers=headers)
-            alert = an_alert(session)
+            alert = terminal_alert(session)
             headers = [("traceparent", header)]
             await wire.raw(topics.ALERTS, encode(alert), key=record_key(alert), headers=headers)
         await wire.until_applied()

@@ -25,8 +25,9 @@ from schemas.events import SessionInput
 from schemas.testing import START, control, fix_attempt, review, session_event
 from streams.kafka import KafkaSettings, producer
 from streams.reading import partition_of
+from tests.detectors.tasks.attempt_kit import UNLIKE
 from tests.kit import TOPIC_OF
-from tests.torture.stories import LOOPS, UNLIKE, healthy, solved
+from tests.torture.stories import LOOPS, healthy, solved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

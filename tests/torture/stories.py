@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from schemas.common import ErrorInfo, Usage
 from schemas.testing import fix_attempt, review, tool_call
+from tests.detectors.tasks.attempt_kit import UNLIKE
 from tests.detectors.traces import edit, shell, view, work
 
 if TYPE_CHECKING:
@@ -41,16 +42,6 @@ REASON = "ledger entry must name a currency"
 NO_MATCH = "old_string was not found in the file"
 NAMES = ("price", "total", "amount", "sum", "cost", "value", "worth", "charge", "fee", "rate")
 ROOM = "There is a table with a lamp and a bowl on it, and doors lead to the other rooms."
-UNLIKE = (
-    "rewrite cache layer",
-    "patch database driver",
-    "extend network timeout",
-    "replace parser grammar",
-    "migrate user sessions",
-    "rename template blocks",
-    "split router module",
-    "drop legacy column",
-)
 
 
 def healthy(k: int) -> Iterable[SessionInput]:

@@ -11,8 +11,9 @@ from faust.types import TP
 from prometheus_client import CollectorRegistry
 
 from streams.metrics import WorkerMetrics
+from streams.topics import MS_PER_HOUR
 from streams.worker import changelogs
-from streams.worker.changelogs import MS_PER_HOUR, USABLE_MS, Changelogs, Read
+from streams.worker.changelogs import USABLE_MS, Changelogs, Read
 from streams.worker.faults import EXIT_FAILED, EXIT_LOST
 from streams.worker.records import HEARTBEAT_KEY, SESSION, encode_stored
 from streams.worker.rocks_stores import RocksStores

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from detectors import Limits, Step, limits_from, step
 from schemas import topics
 from schemas.testing import at, control, session_event
+from streams.topics import MS_PER_HOUR
 from streams.topics import TASK_EVENTS as TASK_TOPIC
 from streams.worker.judge import Detection
-from streams.worker.keeping import MS_PER_DAY, MS_PER_HOUR, SLACK_MS, Keeping, keeping
+from streams.worker.keeping import MS_PER_DAY, SLACK_MS, Keeping, keeping
 from streams.worker.records import decode_stored, latest_ms
 from tests.kit import attempt, tool_call
 from tests.streams.worker.conftest import TELLING, Bench, records_from_zero, task_event

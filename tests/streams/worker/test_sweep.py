@@ -15,8 +15,9 @@ from detectors import limits_from
 from schemas import topics
 from schemas.testing import session_event
 from streams.policy.policy import Policy
+from streams.topics import MS_PER_HOUR
 from streams.worker import sweep as module
-from streams.worker.keeping import MS_PER_DAY, MS_PER_HOUR, SLACK_MS
+from streams.worker.keeping import MS_PER_DAY, SLACK_MS
 from streams.worker.settings import WorkerSettings
 from streams.worker.sweep import Sweeper
 from tests.kit import tool_call

@@ -9,8 +9,8 @@ from aiokafka import TopicPartition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.topics import TASK_EVENTS
-from streams.worker.keeping import MS_PER_HOUR, SLACK_MS
+from streams.topics import MS_PER_HOUR, TASK_EVENTS
+from streams.worker.keeping import SLACK_MS
 from streams.worker.sweep import reached_ms
 from tests.streams.worker.conftest import SETTINGS, TELLING, Bench
 from tests.streams.worker.test_keeping import BEGIN_MS, HOURS, WHAT, kept_of, not_too_old, records_of
