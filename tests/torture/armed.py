@@ -4,8 +4,9 @@
 
 SIGUSR1 has the process kill itself when it next comes to the point, SIGUSR2 has it freeze there. At `sent` the records
 and offsets of a transaction are with the brokers and only its commit is missing; at `decided` all is decided and the
-brokers know nothing of it. With `--unfenced` each process has transactional ids of its own, so that no later owner of
-a partition fences it. Everything else is the product as it is.
+brokers know nothing of it, nor is any other transaction of the process open: what is open holds up all readers of
+committed records until it times out, where no successor fences its owner. With `--unfenced` each process has
+transactional ids of its own, so that no later owner of a partition fences it. Everything else is the product as it is.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import ctypes
 import os
 import signal
 import sys
+import weakref
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.producer.transaction_manager import TransactionState
 
 from traction import main
 
@@ -33,9 +36,11 @@ def arm(point: str) -> None:
     signal.signal(signal.SIGUSR1, asked)
     signal.signal(signal.SIGUSR2, asked)
     original = getattr(AIOKafkaProducer, POINTS[point])
+    producers = weakref.WeakSet[Any]()
 
     async def patched(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if point == "decided" and wanted:
+        producers.add(self)
+        if point == "decided" and wanted and not any(map(busy, producers)):
             os.kill(os.getpid(), wanted.pop())
         found = await original(self, *args, **kwargs)
         if point == "sent" and wanted:
@@ -43,6 +48,11 @@ def arm(point: str) -> None:
         return found
 
     setattr(AIOKafkaProducer, POINTS[point], patched)
+
+
+def busy(producer: Any) -> bool:
+    """Tell whether a producer's transaction is open."""
+    return producer._txn_manager.state in {TransactionState.IN_TRANSACTION, TransactionState.COMMITTING_TRANSACTION}
 
 
 def tether() -> None:
