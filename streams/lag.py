@@ -94,7 +94,8 @@ class LagWatch:
         # The positions come first: an end that was learnt later cannot lie before them.
         applied = self._applied()
         question = client.end_offsets(list(applied)) if applied else client.topics()  # whether they answer at all
-        ends = await asyncio.wait_for(question, ANSWER_SECONDS)
+        async with asyncio.timeout(ANSWER_SECONDS):
+            ends = await question
         self._health.hold(BROKER)
         behind = 0.0
         for tp, now in applied.items():

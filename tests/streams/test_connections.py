@@ -32,9 +32,10 @@ def test_a_request_on_a_connection_that_was_just_cut_is_a_lost_connection(
         connection._writer.transport.abort()
         for _ in range(turns):
             await asyncio.sleep(0)
-        with pytest.raises(KafkaConnectionError):
-            await connection.send(MetadataRequest([]))
+        async with asyncio.timeout(10):
+            with pytest.raises(KafkaConnectionError):
+                await connection.send(MetadataRequest([]))
 
     with asyncio.Runner(loop_factory=factory) as runner:
         for turns in range(TURNS):
-            runner.run(asyncio.wait_for(ask(turns), 10))
+            runner.run(ask(turns))

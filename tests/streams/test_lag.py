@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from prometheus_client import CollectorRegistry
 
 from schemas.topics import ALERTS
@@ -119,3 +119,26 @@ async def test_brokers_out_of_reach_make_it_unready_but_not_dead() -> None:
     async with watching(KafkaSettings(bootstrap="127.0.0.1:1")) as watched:
         await watched.until(lambda: "does not answer" in watched.health.ready().checks[BROKER])
         assert watched.health.live().ok
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_it_ends_when_cancelled_as_an_answer_comes(
+    kafka: KafkaSettings, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    """However many turns of the loop lie between the answer and the cancellation: a process that stops waits for it."""
+    asked, answer = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    async def topics(_: AIOKafkaConsumer) -> set[str]:
+        asked.set()
+        await answer
+        return set()
+
+    monkeypatch.setattr(AIOKafkaConsumer, "topics", topics)
+    task = asyncio.create_task(Watched(kafka).watch.run())
+    await asked.wait()
+    answer.set_result(None)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=5)
+    assert task.cancelled()

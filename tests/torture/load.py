@@ -257,4 +257,5 @@ class Publisher:
     @staticmethod
     async def _stop(client: AIOKafkaProducer) -> None:
         with contextlib.suppress(KafkaError, OSError, AssertionError, TimeoutError):
-            await asyncio.wait_for(client.stop(), 60)
+            async with asyncio.timeout(60):
+                await client.stop()

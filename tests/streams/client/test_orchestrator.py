@@ -144,7 +144,8 @@ async def test_a_call_that_is_cancelled_leaves_nothing_open(
         with monkeypatch.context() as patched:
             patched.setattr(orchestrator._producer, "send_and_wait", hang)
             waiting = asyncio.ensure_future(anext(orchestrator))
-            await asyncio.wait_for(sending.wait(), 30)
+            async with asyncio.timeout(30):
+                await sending.wait()
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting

@@ -204,7 +204,8 @@ class Inside:
 
     async def __aexit__(self, *of_failure: object) -> None:
         self._stop.set()
-        await asyncio.wait_for(asyncio.wait({self.work}), 30)
+        async with asyncio.timeout(30):
+            await asyncio.wait({self.work})
         if of_failure[0] is None:
             await self.work
 

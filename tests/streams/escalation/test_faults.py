@@ -88,7 +88,8 @@ async def test_a_position_that_moved_by_itself_ends_the_process(
     feed = next(unit.alerts for unit in ownerships.current().values() if unit.alerts.position)
     ownerships.clients()[0].seek(feed.tp, 0)
     with pytest.raises(PositionMoved):
-        await asyncio.wait_for(running.work, 10)
+        async with asyncio.timeout(10):
+            await running.work
 
 
 async def test_what_retention_deletes_under_a_running_process(

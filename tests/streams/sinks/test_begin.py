@@ -160,7 +160,8 @@ async def test_a_late_commit_takes_nothing_back(
     receiver.handler = answer
     await bench.send(notification("n0"), notification("n1"), notification("n2"))
     async with bench.at_work(hooks(receiver.url)) as sinks:
-        await asyncio.wait_for(held.wait(), 20)
+        async with asyncio.timeout(20):
+            await held.wait()
         runner, _ = sinks._running["hooks"]
         tried.append(runner._current)
         await share_anew(runner._client)

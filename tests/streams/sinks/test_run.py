@@ -431,7 +431,8 @@ async def test_a_killed_process_repeats_the_one_under_way_at_most(
         return await asyncio.create_subprocess_exec(sys.executable, str(script), *arguments, cwd=root)
 
     first = await process()
-    await asyncio.wait_for(held.wait(), 30)
+    async with asyncio.timeout(30):
+        await held.wait()
     second = await process()
     first.kill()
     await first.wait()
