@@ -32,11 +32,16 @@ PURE = (
 )
 """Folders and files of tests that start no process of ours and need no broker: they may run beside the others."""
 
+APART = tuple(HERE / name for name in ("doors", "streams/test_broker.py", "streams/test_demo.py"))
+"""Likewise of tests that wait most of their time for brokers of their own: they run beside those that do not."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests that start processes together, so that these never wait for each other's processor time."""
+    """Keep the tests that start processes in two rows, so that few of these wait for each other's processor time."""
     for item in items:
-        if not any(item.path.is_relative_to(folder) for folder in PURE):
+        if any(item.path.is_relative_to(folder) for folder in APART):
+            item.add_marker(pytest.mark.xdist_group("brokers"))
+        elif not any(item.path.is_relative_to(folder) for folder in PURE):
             item.add_marker(pytest.mark.xdist_group("processes"))
 
 
