@@ -5,7 +5,7 @@ One counter per period is enough: how many calls in a row equalled the call that
 its smallest period only, so that A-B is not taken for A-B-A-B.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -26,12 +26,18 @@ ABOUT = About(
 )
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call into each period and yield what limits it reaches; `state.recent` ends with this call."""
-    recent = state.recent
-    for period in range(2, limits.alternation.max_period + 1):
-        cycle = state.cycles[period - 2]
-        if not call.key or len(recent) <= period or recent[-1 - period].key != call.key:
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call into each period and return what limits it reaches; `state.recent` ends with this call."""
+    recent, key = state.recent, call.key
+    cycles = state.cycles[: limits.alternation.max_period - 1]
+    keys = [seen.key for seen in recent[-2 - len(cycles) : -2]]  # of the calls that lie a period back
+    if not key or key not in keys:
+        for cycle in cycles:
+            cycle.run = 0
+        return ()
+    found: list[Finding] = []
+    for period, cycle in enumerate(cycles, 2):
+        if len(recent) <= period or recent[-1 - period].key != key:
             cycle.run = 0
             continue
         cycle.run += 1
@@ -39,7 +45,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
             cycle.since_ms, cycle.mark = recent[-1 - period].mark.at_ms, recent[-2].mark
         laps = cycle.run // period + 1
         if laps > 1 and not _has_smaller_period(state, period):
-            yield from _judge(recent[-period:], cycle, laps, limits)
+            found += _judge(recent[-period:], cycle, laps, limits)
+    return found
 
 
 def _has_smaller_period(state: SessionState, period: int) -> bool:
@@ -59,7 +66,7 @@ def _equal_tail(recent: list[Call], most: int) -> int:
     return count
 
 
-def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterator[Finding]:
+def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Sequence[Finding]:
     factor = limits.decision.poller_factor if any(seen.waits for seen in block) else 1
     if all(seen.recorded for seen in block):
         group, kind = limits.alternation, "edited_" if any(seen.applied for seen in block) else ""
@@ -73,10 +80,10 @@ def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterat
         value = limits.value(limit) * factor
         level = "warn" if laps >= value else None
     if level is None:
-        return
+        return ()
     start = min(range(len(block)), key=lambda place: _rotated(block, place))
     members = _rotated(block, start)
-    yield Finding(
+    found = Finding(
         detector=NAME,
         level=level,
         fingerprint=digest("cycle", *members),
@@ -91,6 +98,7 @@ def _judge(block: list[Call], cycle: Cycle, laps: int, limits: Limits) -> Iterat
         weak=any(seen.met_outage for seen in block)
         or (factor > 1 and unhurried(block[-1], cycle.since_ms, laps, limits)),
     )
+    return (found,)
 
 
 def _rotated(block: list[Call], start: int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ so the first calls of a task are exempt, and so is a session in explore mode. Al
 rereads, or when two notices in one stretch changed nothing, a warn that asks to implement.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -27,19 +27,18 @@ ABOUT = About(
 _PROFILES = {"standard": 5, "conservative": 8, "aggressive": 3}
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call into the looks in a row, and yield when there are too many; `state.reads` includes it."""
-    if call.talks or call.polls:
-        return
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call into the looks in a row, and say when there are too many; `state.reads` includes it."""
     if call.kind not in {"read", "search"}:
-        state.looks = state.look_notices = 0
-        return
+        if not call.talks and not call.polls:
+            state.looks = state.look_notices = 0
+        return ()
     state.looks += 1
-    if explores(state, limits) or call.seq + 1 - state.opened <= limits.analysis.exempt:
-        return
+    if call.seq + 1 - state.opened <= limits.analysis.exempt or explores(state, limits):
+        return ()
     limit, threshold = _threshold(state, limits)
     if state.looks < threshold:
-        return
+        return ()
     group = limits.analysis
     ignored = state.look_notices >= group.interventions and state.looks >= group.ignored_warn
     due = state.looks >= threshold * 2**state.look_notices
@@ -48,9 +47,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
     if ignored or _rereads(state, limits):
         if ignored:
             limit, threshold = "analysis.ignored_warn", group.ignored_warn
-        yield _finding(call, state.looks, "warn", (limit, threshold), first)
-    elif due:
-        yield _finding(call, state.looks, "notice", (limit, threshold), first)
+        return (_finding(call, state.looks, "warn", (limit, threshold), first),)
+    return (_finding(call, state.looks, "notice", (limit, threshold), first),) if due else ()
 
 
 def _finding(call: Call, looks: int, level: Level, limit: tuple[str, int], first: Call) -> Finding:

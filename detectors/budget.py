@@ -4,7 +4,7 @@ A hard limit terminates. Eighty per cent of it is a notice, and a warn once some
 alone is no loop. There are no limits until they are set.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from detectors.about import About
@@ -35,9 +35,11 @@ _WORDS = {
 }
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Yield which budgets are used up, or nearly."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Return which budgets are used up, or nearly."""
     group = limits.budget
+    if not (group.calls or group.turns or group.tokens or group.cost_usd or group.wall_s):
+        return ()
     spent = {
         "calls": state.calls,
         "turns": state.turns,
@@ -45,19 +47,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         "cost_usd": state.cost,
         "wall_s": (call.mark.at_ms - state.first_ms) / 1_000,
     }
-    for use in nearly_used_up(spent, group, [loop for loop in state.loops if loop.detector != NAME]):
-        yield Finding(
-            detector=NAME,
-            level=use.level,
-            fingerprint=digest(NAME, use.name),
-            members=(digest(NAME, use.name),),
-            hard=use.level == "terminate",
-            count=use.used,
-            limit=f"{NAME}.{use.name}",
-            value=use.limit,
-            mark=Mark(state.first_ms),
-            what=_WORDS[use.name].format(use.used, use.limit),
-        )
+    others = [loop for loop in state.loops if loop.detector != NAME]
+    return [_finding(use, Mark(state.first_ms)) for use in nearly_used_up(spent, group, others)]
 
 
 class Use(NamedTuple):
@@ -67,6 +58,21 @@ class Use(NamedTuple):
     used: float
     limit: float
     level: Level
+
+
+def _finding(use: Use, began: Mark) -> Finding:
+    return Finding(
+        detector=NAME,
+        level=use.level,
+        fingerprint=digest(NAME, use.name),
+        members=(digest(NAME, use.name),),
+        hard=use.level == "terminate",
+        count=use.used,
+        limit=f"{NAME}.{use.name}",
+        value=use.limit,
+        mark=began,
+        what=_WORDS[use.name].format(use.used, use.limit),
+    )
 
 
 def nearly_used_up(

@@ -11,10 +11,11 @@ from detectors.catalogue import Tools
 from detectors.excerpt import call_excerpt, cut
 from detectors.facts import WORD_BYTES, Call, Mark
 from detectors.failure import MIN_LETTERS, read_failure, speaks_of_outage
+from detectors.glance import folded, has_any
 from detectors.interface import is_acknowledgement, is_picture, moves_on, page_of, without_handles
 from detectors.limits import Limits
 from detectors.masks import MASK, MIN_ECHO_CHARS, bounded, echoes_of, mask_answer, mask_result, without_colours
-from detectors.nothing import brought_nothing, unwrapped, without_fields
+from detectors.nothing import brought_nothing, letters_beside_fields, unwrapped
 from detectors.novelty import pieces_of
 from detectors.patch import patch_digest
 from detectors.tools import plain_name
@@ -23,22 +24,32 @@ from schemas.events import ToolCall
 
 _QUERY_WORD = re.compile(r"[^\W_]{3,}")
 _MAX_WORDS = 12
-_LINE_NUMBER = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)]|\Z)|\bline \d+|\(\d+,\d+\)")
+_LINE_NUMBER = re.compile(r"[:l(](?:(?<=[\w)]:)\d+(?::\d+)?(?=[:,\s)]|\Z)|(?<=\bl)ine \d+|(?<=\()\d+,\d+\))")
 _CONTENT_CHARS = 60
 _PENDING_CHARS = 600
-_PENDING = re.compile(
-    r"(?i)(?<!\[)\b(?:pending|running|in[ _-]?progress|queued|starting|initiali[sz]ing|provisioning|containercreating"
+_PENDING = re.compile(  # in folded text
+    r"(?<!\[)\b(?:pending|running|in[ _-]?progress|queued|starting|initiali[sz]ing|provisioning|containercreating"
     r"|creating|building|processing|scheduling|deploying|not[ _-]ready|waiting|still)(?![a-z])|create_in_progress"
 )
-_AS_BEFORE = re.compile(  # a text that is nothing but a reference begins with one
-    r"(?i)\W*(?:(?:the|this|your|you|it|file|results?|outputs?|contents?|response|answer|tool|call|have|has|is|was|were"
+_PENDING_PARTS = (
+    *("pending", "running", "progress", "queued", "starting", "initiali", "provisioning", "creating", "building"),
+    *("processing", "scheduling", "deploying", "ready", "waiting", "still"),
+)
+"""Of which one is in every text that `_PENDING` can match."""
+
+_AS_BEFORE = re.compile(  # in folded text; one that is nothing but a reference begins with one
+    r"\W*(?:(?:the|this|your|you|it|file|results?|outputs?|contents?|response|answer|tool|call|have|has|is|was|were"
     r"|been|nothing)\W+){0,5}(?:(?:identical|unchanged|same|not changed|no changes?|changed)\b.{0,60}"
     r"\b(?:earlier|previous(?:ly)?|prior|last|before|(?:call|result|step|turn) ?#?\d+)\b"
     r"|already (?:read|shown|returned|fetched|retrieved|in (?:your )?context)\b)"
 )
+_AS_BEFORE_PARTS = ("identical", "change", "same", "already")
+"""Of which one is in every text that `_AS_BEFORE` can match."""
+
 _AS_BEFORE_CHARS = 300
 _NAME_BYTES = 64
 _ANSWER_CHARS = 1_000
+_FEW_CHARS = 24  # enough letters, mostly
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
 
 
@@ -55,20 +66,26 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     action = _action(event, name, canonical)
     result = None if event.result is UNSET else event.result
     text = "" if result is None else without_colours(plain_text(result))
+    short = folded(text) if len(text) <= _PENDING_CHARS else ""  # the longest of those that are judged as a whole
     interacts = use.kind == "interact"
-    masked = _masked(text, name, tools, interacts=interacts)
+    masked, raw = _masked(text, name, tools, interacts=interacts)
     only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)
-    shown = result is not None and not only_worked and not is_picture(text)
+    shown = result is not None and not only_worked and not is_picture(short)
     recorded = event.result_digest is not None or shown
     fit = "" if result is not None and not _is_cut(event, text) else event.result_digest or ""
     outcome = (event.status or "", _error_key(event))
-    echoes = [*echoes_of(arguments), *(each for each in (use.query, use.target) if len(each) >= MIN_ECHO_CHARS)]
-    raw = unwrapped(masked)
-    answer = unwrapped(mask_answer(masked, echoes)) if raw else ""
+    echoes = echoes_of(arguments)
+    for said in (use.query, use.target):
+        if len(said) >= MIN_ECHO_CHARS:
+            echoes.append(said)
+    without_echoes = mask_answer(masked, echoes) if raw else ""
+    answer = raw if without_echoes == masked else unwrapped(without_echoes)
     if use.kind in {"run", "check"}:
         answer = _LINE_NUMBER.sub(MASK, answer)
-    failure = read_failure(event, use, text, answer)
     known = result is not None and recorded
+    says_no = complains(answer)
+    brings_nothing = brought_nothing(answer, shows=use.kind == "read" and use.executes) if answer else not raw
+    failure = read_failure(event, use, text, answer, says_no=says_no, brings_nothing=brings_nothing or not answer)
     scrolls = interacts and moves_on(name, arguments, text if only_worked else "")
     call = Call(
         seq=mark.calls - 1,
@@ -93,17 +110,27 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
         changes=use.changes,
         scrolls=scrolls,
         lengthy=use.kind == "edit" and arguments is not None and len(_words_of(arguments)) >= _CONTENT_CHARS,
-        empty=known and (brought_nothing(answer, shows=use.kind == "read" and use.executes) if answer else not raw),
-        complains=known and complains(answer),
-        pending=known and len(text) <= _PENDING_CHARS and _PENDING.search(text) is not None,
-        outage=_is_outage(text, event.status),
+        empty=known and brings_nothing,
+        complains=known and says_no,
+        pending=known and _is_pending(short),
+        outage=_is_outage(short, event.status),
         failure=failure,
         text=call_excerpt(event.tool, arguments, limits.decision.excerpt_chars),
         pieces=pieces_of(masked, canonical) if limits.scores_spin else [],
     )
-    if known and len(text) <= _AS_BEFORE_CHARS and _AS_BEFORE.match(text):
+    if known and _refers(short):
         _refer(call, recent)
     return call
+
+
+def _is_pending(short: str) -> bool:
+    return has_any(short, _PENDING_PARTS) and _PENDING.search(short) is not None
+
+
+def _refers(short: str) -> bool:
+    if len(short) > _AS_BEFORE_CHARS or not has_any(short, _AS_BEFORE_PARTS):
+        return False
+    return _AS_BEFORE.match(short) is not None
 
 
 def _refer(call: Call, recent: Sequence[Call]) -> None:
@@ -114,17 +141,19 @@ def _refer(call: Call, recent: Sequence[Call]) -> None:
         call.empty, call.complains, call.pending = before.empty, before.complains, before.pending
 
 
-def _masked(text: str, name: str, tools: Tools, *, interacts: bool) -> str:
-    """Return a result without what is volatile, in any tool's results and in this one's.
+def _masked(text: str, name: str, tools: Tools, *, interacts: bool) -> tuple[str, str]:
+    """Return a result without what is volatile, in any tool's results and in this one's, and that without its wrapper.
 
     Where nothing else is left, the tool is a clock or a meter, and what is volatile is its answer.
     """
-    masked = mask_result(text)
-    for pattern in tools.masks(name):
-        masked = pattern.sub(MASK, masked)
+    masked = tools.masked(name, mask_result(text))
     if interacts:
         masked = without_handles(masked)
-    return masked if any(map(str.isalnum, unwrapped(masked))) else bounded(text)
+    raw = unwrapped(masked)
+    if any(map(str.isalnum, raw)):
+        return masked, raw
+    whole = bounded(text)
+    return whole, unwrapped(whole)
 
 
 def _key(action: int, result: str, outcome: tuple[str, str], *, recorded: bool) -> int:
@@ -136,7 +165,9 @@ def _key(action: int, result: str, outcome: tuple[str, str], *, recorded: bool) 
 def _speaks(answer: str) -> bool:
     """Tell whether an answer is more than bare values: equal small values are data, not one answer."""
     said = answer[:_ANSWER_CHARS]
-    return sum(map(str.isalpha, without_fields(said) if said[:1] in {"{", "["} else said)) >= MIN_LETTERS
+    if said[:1] in {"{", "["}:
+        return letters_beside_fields(said, MIN_LETTERS)
+    return sum(map(str.isalpha, said[:_FEW_CHARS])) >= MIN_LETTERS or sum(map(str.isalpha, said)) >= MIN_LETTERS
 
 
 def _action(event: ToolCall, name: str, canonical: bytes) -> int:
@@ -161,9 +192,9 @@ def _is_cut(event: ToolCall, text: str) -> bool:
     return event.result_length is not None and event.result_length > len(text)
 
 
-def _is_outage(text: str, status: str | None) -> bool:
+def _is_outage(short: str, status: str | None) -> bool:
     """Tell whether a short result is the word of an outage, though its flag says success: that passes by itself."""
-    return status in {"ok", None} and len(text) <= _OUTAGE_CHARS and speaks_of_outage(text)
+    return status in {"ok", None} and len(short) <= _OUTAGE_CHARS and speaks_of_outage(short)
 
 
 def _error_key(event: ToolCall) -> str:

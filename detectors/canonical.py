@@ -6,6 +6,7 @@ arguments are left out. The form is for comparing only and is never shown.
 
 from collections.abc import Collection
 from hashlib import blake2b
+from struct import Struct
 from typing import Any
 
 import orjson
@@ -17,16 +18,17 @@ _MAX_EXACT_FLOAT = 2**53
 _MAX_INT = 2**63 - 1
 _CONTAINERS = (dict, list, tuple)
 _SORTED = orjson.OPT_SORT_KEYS
+_LENGTH = Struct("<Q").pack
 
 
 def digest(*parts: bytes | str | int) -> int:
     """Return a 64-bit digest of the parts, kept apart from each other; stable across processes and versions."""
-    hashed = blake2b(digest_size=8)
+    framed = bytearray()
     for part in parts:
-        data = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
-        hashed.update(len(data).to_bytes(8, "little"))
-        hashed.update(data)
-    return int.from_bytes(hashed.digest(), "little")
+        data = part if type(part) is bytes else str(part).encode("utf-8", "surrogatepass")
+        framed += _LENGTH(len(data))
+        framed += data
+    return int.from_bytes(blake2b(framed, digest_size=8).digest(), "little")
 
 
 def canonical_arguments(arguments: Any, labels: Collection[str] = ()) -> bytes:
@@ -69,8 +71,11 @@ def _canonical(value: Any, *, nulls: bool, depth: int = MAX_DEPTH) -> Any:
 
 def _folded(value: Any, *, nulls: bool, depth: int) -> Any:
     if isinstance(value, dict):
-        kept = ((key, item) for key, item in value.items() if nulls or item is not None)
-        return {key: _canonical(item, nulls=nulls, depth=depth) for key, item in kept}
+        return {
+            key: _text(item) if type(item) is str else _canonical(item, nulls=nulls, depth=depth)
+            for key, item in value.items()
+            if nulls or item is not None
+        }
     return [_canonical(item, nulls=nulls, depth=depth) for item in value]
 
 
@@ -78,4 +83,9 @@ def _text(value: str) -> str:
     stripped = value.strip()
     if stripped.endswith("/") and len(stripped) > 1 and not any(map(str.isspace, stripped)):
         stripped = stripped.rstrip("/") or "/"
-    return stripped if stripped.isascii() else stripped.encode("utf-8", "replace").decode()
+    if not stripped.isascii():
+        try:
+            stripped.encode()
+        except UnicodeEncodeError:  # half a character
+            return stripped.encode("utf-8", "replace").decode()
+    return stripped

@@ -12,9 +12,12 @@ from typing import Any
 
 import msgspec
 
-from detectors.command_line import CommandLines, changes_by_code
+from detectors.code import changes_by_code
+from detectors.command_line import CommandLines
+from detectors.glance import signs_of
+from detectors.masks import MASK
 from detectors.shell import READ_CHARS
-from detectors.target import Arguments
+from detectors.target import Arguments, Given
 from detectors.tools import PROGRAMS, command_of, likely_command, names_command, wrapped
 from detectors.use import Kind, Use
 
@@ -34,6 +37,7 @@ _SQL_CHANGE = re.compile(
     r"(?i)\s*(?:insert\s+into|update\s+\S+\s+set|delete\s+from|create\s+(?:table|view|index|or)|alter\s+table|drop\s+\w+)\s"
 )
 _ONE_ACTION_CHARS = 80  # of a text that is nothing but an action: "go to shelf 1"
+_MAY_COMMAND = frozenset({"run", "other"})
 _FIXED = frozenset({"plan", "talk"})  # whatever their arguments say
 _FENCE = re.compile(r"```(\w*)\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _FENCED_SHELLS = frozenset({"", "bash", "console", "sh", "shell", "zsh"})
@@ -113,6 +117,18 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Return what is masked in results of the tool of this plain name, beside what is masked in all."""
         return self._reader.masks(name)
 
+    def masked(self, name: str, result: str) -> str:
+        """Return a result of the tool of this plain name with what its `masks` match masked."""
+        for signs, pattern in self._reader.signed(name):
+            for sign in signs:
+                if sign in result:
+                    break
+            else:
+                if signs:
+                    continue
+            result = pattern.sub(MASK, result)
+        return result
+
     @cached_property
     def _reader(self) -> "_Reader":
         return _Reader(self)
@@ -130,7 +146,18 @@ def _check_pattern(key: str, pattern: str) -> None:
 class _Reader:
     """What is made of one catalogue to read calls by, once."""
 
-    __slots__ = ("_arguments", "_besides", "_codes", "_lines", "_shell_words", "_shells", "_tools", "kind", "masks")
+    __slots__ = (
+        "_arguments",
+        "_besides",
+        "_codes",
+        "_lines",
+        "_shell_words",
+        "_shells",
+        "_tools",
+        "kind",
+        "masks",
+        "signed",
+    )
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -153,24 +180,30 @@ class _Reader:
         )  # fmt: skip
         self.kind = lru_cache(maxsize=_CACHED_NAMES)(self._named)
         self.masks = lru_cache(maxsize=_CACHED_NAMES)(self._masks)
+        self.signed = lru_cache(maxsize=_CACHED_NAMES)(self._signed)
 
     def use(self, name: str, arguments: Any) -> Use:
         """Return the use of a call, as `Tools.use` says."""
         kind, shell, program = self.kind(name)
-        if shell or (kind in {"run", "other"} and self._takes_line(name, arguments)):
+        if shell:
+            return self._commanded(name, arguments)
+        given = self._arguments.given(arguments)
+        if kind in _MAY_COMMAND and self._takes_line(name, arguments, given):
             return self._commanded(name, arguments)
         if program and (name not in self._tools.names or _is_words(kind, arguments)):
-            text = command_of(arguments) or self._arguments.first("inputs", arguments)
+            text = command_of(arguments) or given.first("inputs")
             if isinstance(text, str):
                 return self._lines.use(f"{name} {text[:READ_CHARS]}")
         if kind == "run":
             return self._coded(name, arguments)
         if kind not in _FIXED:
-            kind = self._action(arguments) or kind
-        worded = self._worded(arguments)
-        if kind == "other" and isinstance(worded, str) and len(worded) <= _ONE_ACTION_CHARS:
-            kind = self._action({self._tools.selectors[0]: worded}) or kind
-        target, start, end, query = self._arguments.aim(kind, name, worded)
+            kind = self._action(given.first("selectors")) or kind
+        worded = given.first("inputs") if isinstance(arguments, dict) and len(arguments) == 1 else arguments
+        if not isinstance(worded, str):
+            worded = arguments  # else they are nothing but the words of a command
+        elif kind == "other" and len(worded) <= _ONE_ACTION_CHARS:
+            kind = self._action(worded) or kind
+        target, start, end, query = self._arguments.aim(kind, name, worded, given)
         if kind in {"read", "search"} and _SQL_CHANGE.match(query or target):
             kind, query = "edit", ""
         return Use(
@@ -200,12 +233,12 @@ class _Reader:
         ways = _GIVES_WAY.get(kind, frozenset())
         return next((other for other in known if other in ways), kind), False, program
 
-    def _takes_line(self, name: str, arguments: Any) -> bool:
+    def _takes_line(self, name: str, arguments: Any, given: Given) -> bool:
         """Tell whether a tool that is not known to takes a command line all the same."""
         if not isinstance(arguments, dict) or not self._codes.isdisjoint(name.split("_")):
             return False
         line = arguments.get("command", arguments.get("cmd"))
-        return bool(line) and isinstance(line, str | list) and self._action(arguments) is None
+        return bool(line) and isinstance(line, str | list) and self._action(given.first("selectors")) is None
 
     def _commanded(self, name: str, arguments: Any) -> Use:
         """Return the use of a tool that takes a command line: what the line says, and without one a wait."""
@@ -213,10 +246,11 @@ class _Reader:
         line = command_of(arguments)[:READ_CHARS]
         if isinstance(arguments, dict):
             if not line:
-                action = self._action(arguments)
+                given = self._arguments.given(arguments)
+                action = self._action(given.first("selectors"))
                 if action:
                     return Use(action, name, executes=True, changes=action == "edit")
-                line = self._given(arguments)[:READ_CHARS]
+                line = self._unnamed(arguments, given.first("inputs"))[:READ_CHARS]
             elif "code" in arguments and not arguments.keys() & {"command", "cmd"}:
                 return self._coded(name, arguments)
         elif isinstance(arguments, list):
@@ -229,13 +263,12 @@ class _Reader:
             return Use("run" if arguments is None else "poll", name, executes=True)
         return self._lines.use(line)
 
-    def _given(self, arguments: dict[str, Any]) -> str:
+    def _unnamed(self, arguments: dict[str, Any], given: Any) -> str:
         """Return the command line of a shell tool that does not call it a command.
 
         Where a usual name has nothing to say the agent looks at what the terminal shows; where there is no usual name
         the command goes by another, and is no look.
         """
-        given = self._arguments.first("inputs", arguments)
         if isinstance(given, str) and (not given or arguments.keys().isdisjoint(PROGRAMS)):
             return given
         return "" if names_command(arguments) else likely_command(arguments, self._besides)
@@ -254,9 +287,8 @@ class _Reader:
             return Use("interact", name, executes=True)
         return Use("run", name, executes=True, changes=changes_by_code(code))
 
-    def _action(self, arguments: Any) -> Kind | None:
-        """Return the kind of the action that the arguments of a tool with several ask for."""
-        value = self._arguments.first("selectors", arguments)
+    def _action(self, value: Any) -> Kind | None:
+        """Return the kind of the action that a tool with several is asked for, by the argument that selects it."""
         if isinstance(value, dict):
             value = value.get("type") or value.get("action") or value.get("name")
         if not isinstance(value, str):
@@ -264,21 +296,19 @@ class _Reader:
         action = _ACTION.match(value[:_ACTION_CHARS])
         if action is None:
             return None
-        words = re.split("[ _-]", action[1].lower())
-        tried = ("_".join(words[:length]) for length in range(len(words), 0, -1))
-        return next((self._tools.actions[name] for name in tried if name in self._tools.actions), None)
-
-    def _worded(self, arguments: Any) -> Any:
-        """Return the words themselves where the arguments are nothing but the words of a command."""
-        if isinstance(arguments, dict) and len(arguments) == 1:
-            only = self._arguments.first("inputs", arguments)
-            if isinstance(only, str):
-                return only
-        return arguments
+        words = action[1].lower().replace(" ", "_").replace("-", "_")
+        while words:
+            if words in self._tools.actions:
+                return self._tools.actions[words]
+            words = words.rpartition("_")[0]
+        return None
 
     def _masks(self, name: str) -> tuple[re.Pattern[str], ...]:
         volatile = self._tools.volatile
         return tuple(re.compile(pattern) for pattern in (*volatile.get("*", ()), *volatile.get(name, ())))
+
+    def _signed(self, name: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
+        return tuple((signs_of(pattern), pattern) for pattern in self.masks(name))
 
 
 def _is_words(kind: Kind, arguments: Any) -> bool:

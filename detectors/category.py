@@ -5,7 +5,7 @@ write. A call whose arguments changed adds a half and does not reset; a change o
 signal there is: alone it terminates only where a setting says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.analysis import explores
@@ -35,37 +35,42 @@ _OF_KIND = {
     "interact": "act",
     "plan": "plan",
 }
+_FIELDS = {
+    name: (f"{NAME}.{name}", f"{name}_warn", f"{name}_terminate")
+    for name in (*_OF_KIND.values(), "other", "execute", "execute_write")
+}
 _WORDS = {"explore": "only look", "act": "only act", "plan": "only plan", "other": "are of one kind"}
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call into its category's streak, and yield what limits are reached."""
-    if call.kind == "talk" or call.polls:
-        return
-    category = call.tool if call.tool in limits.category.tools else _OF_KIND.get(call.kind, "other")
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call into its category's streak, and return what limits are reached."""
+    kind = call.kind
+    if kind in {"talk", "poll"}:
+        return ()
+    category = call.tool if call.tool in limits.category.tools else _OF_KIND.get(kind, "other")
     stretch = state.stretch
     if stretch.category != category:
         state.stretch = stretch = Stretch(category, 0.0, call.action, call.mark)
     stretch.count += 1.0 if stretch.action == call.action else 0.5
     stretch.action = call.action
-    if category == "explore" and explores(state, limits):
-        return
     name, warn, terminate = _limits(call, category, limits)
-    if level := level_of(stretch.count, warn, terminate):
-        yield Finding(
-            detector=NAME,
-            level=level,
-            fingerprint=digest(NAME, category),
-            members=(digest(NAME, category),),
-            count=stretch.count,
-            limit=name if name.startswith("category.tools") else f"{name}_{level}",
-            value=terminate if level == "terminate" else warn,
-            mark=stretch.mark,
-            what=f"calls in a row that {_WORDS.get(category) or f'are of {named(category)}'}, "
-            f"counted as {stretch.count:g}",
-            calls=(call.text,),
-            weak=not limits.category.alone,
-        )
+    level = level_of(stretch.count, warn, terminate)
+    if level is None or (category == "explore" and explores(state, limits)):
+        return ()
+    found = Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest(NAME, category),
+        members=(digest(NAME, category),),
+        count=stretch.count,
+        limit=name if name.startswith("category.tools") else f"{name}_{level}",
+        value=terminate if level == "terminate" else warn,
+        mark=stretch.mark,
+        what=f"calls in a row that {_WORDS.get(category) or f'are of {named(category)}'}, counted as {stretch.count:g}",
+        calls=(call.text,),
+        weak=not limits.category.alone,
+    )
+    return (found,)
 
 
 def _limits(call: Call, category: str, limits: Limits) -> tuple[str, float, float]:
@@ -76,4 +81,5 @@ def _limits(call: Call, category: str, limits: Limits) -> tuple[str, float, floa
     name = category
     if category == "act" and call.executes:
         name = "execute_write" if call.changes else "execute"
-    return f"{NAME}.{name}", getattr(group, f"{name}_warn"), getattr(group, f"{name}_terminate")
+    full, warn, terminate = _FIELDS[name]
+    return full, getattr(group, warn), getattr(group, terminate)

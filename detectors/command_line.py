@@ -6,12 +6,13 @@ it fail.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 
 from msgspec.structs import replace
 
+from detectors.code import changes_by_code
 from detectors.operands import DEVICES, edited, has_option, looked_for, operands_of, sends_or_saves, shown
 from detectors.shell import Part, parts_of
 from detectors.use import Kind, Use
@@ -33,41 +34,23 @@ _TELLING: dict[Kind, int] = {
 _NAME = re.compile(r"[\w.~$@%+\[:-]*[\w$\[\]+-]\Z|[.:]\Z")  # no label of a text, no number of a list
 _VERSION = re.compile(r"(?<=[a-z+])-?\d[\d.]*\Z")
 _VERB_NOUN = re.compile(r"([A-Za-z]+)-[A-Za-z-]+\Z")
+_FILTERS = frozenset({"read", "search"})  # kinds of what is one look with the command that is piped into it
 _VERBS = frozenset({"check", "edit", "poll", "read", "search"})  # that such names begin with: Get-Acl, update-grub
 _WORDS = re.compile(r"[a-z0-9]+")
 _RUNS_COMMANDS = frozenset({"-exec", "-execdir", "-ok"})
 _TRANSFERS = frozenset({"curl", "invoke-restmethod", "invoke-webrequest", "wget"})
 _WRITERS = frozenset({":", "cat", "echo", "printf"})
 _SCRATCH = re.compile(r"/(?:private/)?(?:var/)?tmp/|\$\{?TMP|.*\.(?:err|log|out)\Z", re.DOTALL)
-_CODE_CHANGES = re.compile(
-    r"""(?x)
-      \bopen\([^)\n]{0,200},\s*(?:mode\s*=\s*)?["'][rb]?[awx+] | \.write(?:_text|_bytes|lines)?\(
-    | \bwriteFile(?:Sync)?\( | \bos\.(?:remove|rename|replace|unlink|makedirs|mkdir)\(
-    | \bshutil\.(?:copy\w*|move|rmtree)\( | \.(?:unlink|mkdir)\( | \bfs\.(?:unlink|rm|mkdir|rename|append)\w*\(
-    | (?i:\b(?:insert\s+into|update\s+\w+\s+set|delete\s+from|(?:create|drop|alter)\s+table)\b)
-    """
-)
-
-
-def changes_by_code(code: str) -> bool:
-    """Tell whether program text, by what it says, changes files or tables."""
-    return _CODE_CHANGES.search(code) is not None
+Found = tuple[bool, Use]
 
 
 class CommandLines:
     """Judges command lines by one catalogue, and remembers those that may come again."""
 
     __slots__ = (
-        "_actions",
-        "_checks",
-        "_commands",
-        "_flags",
-        "_names",
-        "_nested",
-        "_remembered",
-        "_words",
+        "_actions", "_checks", "_commands", "_flags", "_names", "_nested", "_remembered", "_usual", "_words",
         "_wrappers",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -95,6 +78,8 @@ class CommandLines:
                 self._nested.add(program)
             if before:
                 self._flags.setdefault(before, {})[f"-{flag}"] = kind
+        known = commands.keys() | self._flags.keys()
+        self._usual = frozenset(program for program in known if _is_name(program))
         self._remembered = lru_cache(maxsize=_CACHED_LINES)(self._judged)
 
     def use(self, line: str) -> Use:
@@ -106,29 +91,36 @@ class CommandLines:
         return program in self._commands or program in self._wrappers or _VERSION.sub("", program) in self._commands
 
     def _judged(self, line: str) -> Use:
-        return _together(self._read(line, "", 0))
+        return _together(_through_pipes(self._read(line, "", 0, [])))
 
-    def _read(self, line: str, folder: str, depth: int) -> Iterator[tuple[Part, Use]]:
+    def _read(self, line: str, folder: str, depth: int, found: list[Found]) -> list[Found]:
+        """Add what the commands of a line are used for, each with whether it reads what the one before puts out."""
         for part in parts_of(line):
             words = self._wrappers.unwrapped(part.words)
             if not words:
                 if part.writes:
-                    yield part, _written(Use("other", ":", executes=True), part)
+                    found.append((part.piped, _written(Use("other", ":", executes=True), part)))
                 continue
             program = program_of(words)
             if program == "cd" and len(words) > 1:
                 folder = _joined(folder, words[1].rstrip("/"))
             inner = inner_line(program, words, part.given) if depth < _DEPTH else ""
             if inner:
-                yield from self._read(inner, folder, depth + 1)
-            else:
-                use = _written(self._part(program, words, part.given), part)
-                yield part, _within(folder, use) if use.target else use
+                self._read(inner, folder, depth + 1, found)
+                continue
+            use = self._part(program, words, part.given)
+            if part.writes:
+                use = _written(use, part)
+            if use.target:
+                use = _within(folder, use)
+            found.append((part.piped, use))
+        return found
 
     def _part(self, program: str, words: Words, given: str) -> Use:
-        if len(program) > _NAME_CHARS or not _NAME.match(program):
-            return Use("other", executes=True)
-        program = self._listed(program)
+        if program not in self._usual:
+            if not _is_name(program):
+                return Use("other", executes=True)
+            program = self._listed(program)
         operands = operands_of(words, self._wrappers.valued(program))
         kind, named = self._kind(program, words, operands)
         changes = False
@@ -148,26 +140,28 @@ class CommandLines:
             kind = "read"
         target, start, end, query = _aim(kind, program, operands[named:], words, given)
         changes = changes or kind == "edit"
-        return Use(kind, program, executes=True, changes=changes, target=target, start=start, end=end, query=query)
+        return Use(kind, program, True, changes, target, start, end, query)  # noqa: FBT003 -- it executes
 
     def _listed(self, program: str) -> str:
         """Return the program as it is listed, if it is: without its version, in lower case."""
-        if program in self._commands or program in self._flags:
-            return program
         plain = _VERSION.sub("", program.lower().removesuffix(".exe"))
         return plain if plain in self._commands else program
 
     def _kind(self, program: str, words: Words, operands: Sequence[str]) -> tuple[Kind, int]:
         """Return the kind of a command, and how many of its operands are sub-commands."""
-        commands = self._commands
-        depth = min(_SUBCOMMANDS, len(operands)) if program in self._nested else 0
+        names = [program]
+        if program in self._nested:
+            for word in operands[:_SUBCOMMANDS]:
+                names.append(f"{names[-1]} {word[:_NAME_CHARS]}")
+        depth = len(names) - 1
         for named in range(depth, -1, -1):
-            listed = " ".join((program, *(word[:_NAME_CHARS] for word in operands[:named]))) if named else program
-            for flag, kind in self._flags.get(listed, {}).items():
-                if has_option(words, flag):
-                    return kind, named
-            if listed in commands:
-                return commands[listed], named or min(depth, 1)
+            name = names[named]
+            if name in self._flags:
+                for flag, kind in self._flags[name].items():
+                    if has_option(words, flag):
+                        return kind, named
+            if name in self._commands:
+                return self._commands[name], named or min(depth, 1)
         if program in self._names:  # a tool that an agent offers as a command
             action = self._actions.get(operands[0]) if operands else None
             return action or self._names[program], 1 if action else 0
@@ -203,7 +197,11 @@ class CommandLines:
         return False
 
     def _changes(self, line: str) -> bool:
-        return any(use.changes for _, use in self._read(line, "", _DEPTH))
+        return any(use.changes for _, use in self._read(line, "", _DEPTH, []))
+
+
+def _is_name(program: str) -> bool:
+    return len(program) <= _NAME_CHARS and _NAME.match(program) is not None
 
 
 def _aim(kind: Kind, program: str, operands: Sequence[str], words: Words, given: str) -> tuple[str, int, int, str]:
@@ -240,6 +238,8 @@ def _written(use: Use, part: Part) -> Use:
 
 def _within(folder: str, use: Use) -> Use:
     """Put a relative target into the folder that the command line went to."""
+    if not folder and use.target[:2] != "./":
+        return use
     target = _joined(folder, use.target.removeprefix("./"))
     return use if target == use.target else replace(use, target=target)
 
@@ -264,27 +264,40 @@ def _piped(before: Use, use: Use) -> Use:
     return replace(before, start=first, end=min(last, before.end) if before.end else last)
 
 
-def _together(read: Iterable[tuple[Part, Use]]) -> Use:
-    """Return one use for a chain: the most telling command's, with the changes of all."""
+def _is_kept(use: Use) -> bool:
+    """Tell whether the use of a line's only command is the line's as it stands: short, and without lines of nothing."""
+    return len(use.target) <= _KEPT_CHARS >= len(use.query) and (use.target != "" or use.start == use.end == 0)
+
+
+def _through_pipes(found: Iterable[Found]) -> list[Use]:
+    """Return the uses of a chain, those of looks through pipes as one each."""
     uses: list[Use] = []
-    for part, use in read:
-        if part.piped and uses and use.kind in {"read", "search"} and not use.target:
+    for piped, use in found:
+        if piped and uses and use.kind in _FILTERS and not use.target:
             if _TELLING[uses[-1].kind] <= _TELLING[use.kind]:
                 uses[-1] = _piped(uses[-1], use)
         else:
             uses.append(use)
+    return uses
+
+
+def _together(uses: Sequence[Use]) -> Use:
+    """Return one use for a chain: the most telling command's, with the changes of all."""
     if not uses:
         return Use("other", executes=True)
-    best = max(uses, key=lambda use: _TELLING[use.kind])
+    if len(uses) == 1 and _is_kept(uses[0]):
+        return uses[0]
+    best, changes = uses[0], False
+    for use in uses:
+        changes = changes or use.changes
+        if _TELLING[use.kind] > _TELLING[best.kind]:
+            best = use
     alike = [use for use in uses if use.kind == best.kind]
-    query = " ".join(dict.fromkeys(use.query for use in alike if use.query))[:_KEPT_CHARS]
     aimed = [use for use in alike if use.target]
     target, start, end = "", 0, 0
     if len(aimed) == 1:
         target, start, end = aimed[0].target[:_KEPT_CHARS], aimed[0].start, aimed[0].end
-    elif len({use.target for use in aimed}) == 1:
+    elif aimed and all(use.target == aimed[0].target for use in aimed):
         target = aimed[0].target[:_KEPT_CHARS]
-    changes = best.changes or any(use.changes for use in uses)
-    return Use(
-        best.kind, best.program, executes=True, changes=changes, target=target, start=start, end=end, query=query
-    )
+    query = " ".join(dict.fromkeys([use.query for use in alike if use.query]))[:_KEPT_CHARS]
+    return Use(best.kind, best.program, True, changes, target, start, end, query)  # noqa: FBT003 -- it executes

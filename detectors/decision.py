@@ -5,7 +5,7 @@ It counts as broken after a quiet stretch. What a weak rule finds needs a second
 the spin score.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -23,7 +23,6 @@ from detectors.loops import (
     alert_id,
     due,
     instant,
-    lift,
     limit_reached,
     make_room,
     new_loop,
@@ -43,13 +42,14 @@ _COUNTING = frozenset({category.NAME, analysis.NAME})  # count calls, whatever t
 _MAX_EVENT_IDS = 12
 
 
-def decide(state: SessionState, call: Call, findings: Iterable[Finding], limits: Limits) -> list[Alert]:
+def decide(state: SessionState, call: Call, findings: Sequence[Finding], limits: Limits) -> list[Alert]:
     """Return the alerts that the current call brings about, recoveries first.
 
     Steps: 1. name the loop each finding speaks of; 2. alert what is due; 3. let go of loops not seen for long.
     """
-    lift(state.loops, call.mark.at_ms)
-    asked = [finding for finding in findings if finding.detector not in limits.off]  # all have looked from here on
+    asked = [finding for finding in findings if finding.detector not in limits.off] if findings else []
+    if not asked:
+        return _recoveries(state, call, limits) if state.loops else []
     weighed = [_weighed(state, finding, limits) for finding in asked]
     ranked = sorted(_without_told(state, weighed, call), key=lambda finding: (-RANK[finding.level], finding.weak))
     named = [(finding, _loop(state, finding, call)) for finding in ranked]

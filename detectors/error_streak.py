@@ -7,7 +7,7 @@ Where most failures are new, evidence is weak: from error to error is how builds
 failure, and tools that do not exist or are forbidden, have limits of their own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Literal
 
 from detectors.about import About
@@ -32,40 +32,37 @@ ABOUT = About(
 UNKNOWN_TOOL = "?"  # calls of tools that do not exist count together, whatever name was invented
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call's failure, or let its success clear what it refutes, and yield what limits are reached."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call's failure, or let its success clear what it refutes, and return what limits are reached."""
     failure = call.failure
     if failure is None:
-        _clear(state, call)
-        return
+        if call.succeeded:
+            _clear(state, call)
+        return ()
     if failure.transient:
-        return
+        return ()
     if failure.denied or failure.unknown_tool:
-        yield from _denied(state, call, failure, limits)
-        return
-    yield from _same_call(state, call, failure, limits)
-    if call.runs:
-        yield from _area(state, call, failure, limits)
+        return _denied(state, call, failure, limits)
+    found = _same_call(state, call, failure, limits)
+    return (*found, *_area(state, call, failure, limits)) if call.runs else found
 
 
 def _clear(state: SessionState, call: Call) -> None:
     """A success clears its own program and call; an accepted edit clears calls that failed before it."""
-    if not call.succeeded:
-        return
-    if state.denied.tool in {call.tool, UNKNOWN_TOOL}:
+    if state.denied.count and state.denied.tool in {call.tool, UNKNOWN_TOOL}:
         state.denied = Denied()
-    if call.edits and call.succeeded:
+    if call.edits:
         state.failing_calls.clear()
         for area in state.areas:
             area.edited = True
-    else:
+    elif state.failing_calls:
         state.failing_calls = [seen for seen in state.failing_calls if seen.action != call.action]
-    if call.runs:
+    if state.areas and call.runs:
         passed = _area_digest(call)
         state.areas = [seen for seen in state.areas if seen.area != passed]
 
 
-def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
+def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Sequence[Finding]:
     tool = UNKNOWN_TOOL if failure.unknown_tool else call.tool
     if state.denied.tool != tool:
         state.denied = Denied(tool, 0, call.mark)
@@ -74,8 +71,8 @@ def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -
     group = limits.error_streak
     level = level_of(denied.count, group.denied_warn, group.denied_terminate)
     if level is None:
-        return
-    yield Finding(
+        return ()
+    found = Finding(
         detector=NAME,
         level=level,
         fingerprint=digest("denied", tool),
@@ -89,16 +86,17 @@ def _denied(state: SessionState, call: Call, failure: Failure, limits: Limits) -
         failure=failure,
         weak=failure.from_text,
     )
+    return (found,)
 
 
 def _whose(tool: str) -> str:
     return "tools that do not exist" if tool == UNKNOWN_TOOL else f"{named(tool)}, which is not allowed"
 
 
-def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
+def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Sequence[Finding]:
     """Count the same call with the same failure, whatever was called in between but an accepted edit."""
     if not call.action or failure.kind is None:
-        return
+        return ()
     seen = next((seen for seen in state.failing_calls if seen.action == call.action), None)
     if seen is None or seen.kind != failure.kind or call.seq - seen.last_seq > limits.error_streak.same_call_within:
         state.failing_calls = [other for other in state.failing_calls if other is not seen][1 - MAX_FAILING_CALLS :]
@@ -113,24 +111,27 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
         limits.error_streak.same_call_warn * factor,
         limits.error_streak.same_call_terminate * factor,
     )
-    if level := level_of(seen.count, warn, terminate):
-        yield Finding(
-            detector=NAME,
-            level=level,
-            fingerprint=digest("call", call.action),
-            members=(call.action,),
-            count=seen.count,
-            limit=f"error_streak.same_call_{level}",
-            value=terminate if level == "terminate" else warn,
-            mark=seen.mark,
-            what=f"the same call failing the same way {seen.count} times, no accepted edit between",
-            calls=(call.text,),
-            failure=failure,
-            weak=failure.from_text or (call.polls and unhurried(call, seen.mark.at_ms, seen.count, limits)),
-        )
+    level = level_of(seen.count, warn, terminate)
+    if level is None:
+        return ()
+    found = Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest("call", call.action),
+        members=(call.action,),
+        count=seen.count,
+        limit=f"error_streak.same_call_{level}",
+        value=terminate if level == "terminate" else warn,
+        mark=seen.mark,
+        what=f"the same call failing the same way {seen.count} times, no accepted edit between",
+        calls=(call.text,),
+        failure=failure,
+        weak=failure.from_text or (call.polls and unhurried(call, seen.mark.at_ms, seen.count, limits)),
+    )
+    return (found,)
 
 
-def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Iterator[Finding]:
+def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Sequence[Finding]:
     area = _take_area(state, call)
     if failure.failing is not None and area.failing is not None and failure.failing < area.failing:
         area.count, area.again, area.mark = 0.0, 0.0, call.mark
@@ -148,8 +149,7 @@ def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> 
     area.kinds = [*[seen for seen in area.kinds if seen != kind][1 - MAX_KINDS :], kind]
     area.abouts = [*[seen for seen in area.abouts if seen != failure.about][1 - MAX_KINDS :], failure.about]
     level = level_of(area.count, limits.error_streak.warn, limits.error_streak.terminate)
-    if level:
-        yield _area_finding(area, call, failure, level, limits)
+    return (_area_finding(area, call, failure, level, limits),) if level else ()
 
 
 def _moved(area: Area, call: Call, kind: int) -> bool:

@@ -5,10 +5,12 @@ text is cut, so that a cut cannot expose a part of it.
 """
 
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from detectors.canonical import canonical_arguments, opened
+from detectors.glance import folded, has_any
 from schemas.values import MAX_DEPTH
 
 _NAMES = (
@@ -16,8 +18,11 @@ _NAMES = (
     r"|(?<![a-z])(?:pass|pin)(?=[\\\"'\s]*[:=])"
 )
 _NAME = re.compile(rf"(?i){_NAMES}|^(?:pass|pin|authorization|cookie)$")
-_SECRET = re.compile(
-    rf"""(?ix)
+_NAME_PARTS = ("pass", "pwd", "secret", "token", "key", "credential", "pin", "auth", "cookie")
+"""Of which one is in every text that `_NAME` can match."""
+
+_SECRET = re.compile(  # in folded text
+    rf"""(?x)
       (?P<header>(?:authorization|cookie)[\\"']*\s*[:=]\s*)[^\n"'\\]*
     | (?P<name>(?:{_NAMES})[\w-]*[\\"']*(?:\s*[:=]\s*|\s+is\s+))
       (?:\\?"[^"\\]*\\?"?|'[^']*'?|[^\s"',;&}}]+)
@@ -25,15 +30,23 @@ _SECRET = re.compile(
     | (?P<user>(?<!\S)(?:-u|--user)[\s=]*[^\s:"']+:)[^\s"']+
     | (?P<short>\b(?:mysql\w*|mariadb|sshpass|docker\s+login|mongo\w*|redis-cli)\b[^|;&\n]{{0,100}}?\s-[pa]\s*)
       [^\s"'-][^\s"']*
-    | \b(?:bearer|basic|digest)\s+[A-Za-z0-9+/=._~-]{{8,}}
-    | \b(?:github_pat|sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{{12,}}
-    | \bAIza[\w-]{{16,}}
-    | \beyJ[\w-]{{8,}}\.[\w-]{{4,}}(?:\.[\w-]*)?
+    | \b(?:bearer|basic|digest)\s+[a-z0-9+/=._~-]{{8,}}
+    | \b(?:github_pat|sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi|akia|asia)[-_]?[a-z0-9_-]{{12,}}
+    | \baiza[\w-]{{16,}}
+    | \beyj[\w-]{{8,}}\.[\w-]{{4,}}(?:\.[\w-]*)?
     | (?<=://)[^\s/]*(?=@)
-    | -----BEGIN[^-]*PRIVATE\ KEY-----.*
+    | -----begin[^-]*private\ key-----.*
     """,
     re.DOTALL,
 )
+_SECRET_PARTS = (
+    *_NAME_PARTS,
+    *("-u", "mysql", "mariadb", "docker", "mongo", "redis", "bearer", "basic", "digest", "@", "-----", "eyj", "aiza"),
+    *("github_pat", "ghp", "gho", "ghs", "ghu", "glpat", "xox", "hf", "npm", "pypi", "akia", "asia"),
+)
+_SHORT_KEY = re.compile(r"k(?<=[spr]k)(?<!\w..)[_-]?[a-z0-9_-]{12}")
+"""One of the parts or this is in every folded text that `_SECRET` can match."""
+
 _REDACTED = "[redacted]"
 _ONE_WORD = re.compile(r"[!-;=?-~]{1,64}")  # of what a name is made of, hardly a sentence in any script
 _MARKS = str.maketrans("«»<>\uff1c\uff1e", "\u2039\u203a" * 3)
@@ -45,6 +58,7 @@ _UNSEEN = re.compile(  # control characters, line ends, directions, and what sho
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
 _MAX_ARGUMENTS = 8
+_CONTAINERS = (dict, list)
 _MAX_NAME_CHARS = 64
 _AHEAD_CHARS = 200  # read beyond the cut, so that a credential that begins before it is recognised
 
@@ -54,19 +68,25 @@ def redact(text: str) -> str:
 
     Recognised are values beside telling names, in headers, options and addresses, and the forms of providers' keys.
     """
-    return _SECRET.sub(_without, text)
-
-
-def _without(match: re.Match[str]) -> str:
-    kept = match.lastgroup and match.group(match.lastgroup)
-    return f"{kept or ''}{_REDACTED}"
+    lower = folded(text)
+    if not has_any(lower, _SECRET_PARTS) and not _SHORT_KEY.search(lower):
+        return text
+    kept, behind = "", 0
+    for found in _SECRET.finditer(lower):  # letter for letter as long as the text
+        begin = found.end(found.lastgroup) if found.lastgroup else found.start()
+        kept += text[behind:begin] + _REDACTED
+        behind = found.end()
+    return kept + text[behind:] if behind else text
 
 
 def excerpt(text: str, limit: int) -> str:
     """Return one redacted line of at most ``limit`` characters and 1.5 times as many bytes, of what can be seen."""
     if limit <= 0:
         return ""
-    line = cut(_UNSEEN.sub(" ", redact(text[: limit + _AHEAD_CHARS])).strip(), limit + limit // 2)
+    line = redact(text[: limit + _AHEAD_CHARS])
+    if not (line.isascii() and line.isprintable()):
+        line = _UNSEEN.sub(" ", line)
+    line = cut(line.strip(), limit + limit // 2)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
@@ -82,18 +102,25 @@ def named(name: str) -> str:
 
 def cut(text: str, limit_bytes: int) -> str:
     """Return the beginning of a text, at most so many bytes in UTF-8: what is kept in state is bounded in bytes."""
+    if text.isascii():
+        return text[:limit_bytes]
     return text.encode("utf-8", "replace")[:limit_bytes].decode("utf-8", "ignore")
 
 
 def call_excerpt(tool: str, arguments: Any, limit: int) -> str:
     """Return a call in readable form, like ``grep(pattern=TODO, path=src)``; only the tool's name for limit 0."""
-    name = excerpt(tool, _MAX_NAME_CHARS)
+    name = _tool_excerpt(tool[: _MAX_NAME_CHARS + _AHEAD_CHARS])
     if limit <= 0:
         return name
     if isinstance(arguments, dict):
         named = _by_name(arguments).items()
         return f"{name}({excerpt(', '.join(f'{key}={_plain(value, limit)}' for key, value in named), limit)})"
     return f"{name}({excerpt(_plain(_by_name(arguments), limit), limit)})"
+
+
+@lru_cache(maxsize=1_024)
+def _tool_excerpt(tool: str) -> str:
+    return excerpt(tool, _MAX_NAME_CHARS)
 
 
 def _plain(value: Any, limit: int) -> str:
@@ -109,17 +136,26 @@ def _by_name(value: Any, opens: int = 2, depth: int = MAX_DEPTH) -> Any:
     if isinstance(value, str) and opens and len(value) <= _MAX_JSON_CHARS:
         found = opened(value)
         return value if found is value else _by_name(found, opens - 1, depth)
-    if not isinstance(value, dict | list):
+    if not isinstance(value, _CONTAINERS):
         return value
     if depth == 0:
         return "..."
     if isinstance(value, list):
         return [_by_name(item, opens, depth - 1) for item in value[:_MAX_ARGUMENTS]]
-    told = [value.get(key) for key in _NAMING]
-    telling = any(isinstance(each, str) and _NAME.search(each[:_MAX_NAME_CHARS]) for each in told)
     return {
         key[:_MAX_NAME_CHARS]: _REDACTED
-        if _NAME.search(key[:_MAX_NAME_CHARS]) or (telling and key in _NAMED)
+        if _is_telling(key) or (key in _NAMED and _names_secret(value))
         else _by_name(item, opens, depth - 1)
         for key, item in islice(value.items(), _MAX_ARGUMENTS)
     }
+
+
+def _names_secret(fields: dict[str, Any]) -> bool:
+    """Tell whether the name of a field stands beside its value, and what it is named says that it is a credential."""
+    return any(isinstance(each, str) and _is_telling(each) for each in map(fields.get, _NAMING))
+
+
+def _is_telling(name: str) -> bool:
+    """Tell whether what stands under or beside a name is a credential."""
+    name = name[:_MAX_NAME_CHARS]
+    return has_any(folded(name), _NAME_PARTS) and _NAME.search(name) is not None

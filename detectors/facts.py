@@ -9,7 +9,7 @@ WORD_BYTES = 2
 """Of the print of one word of a query."""
 
 
-class Mark(msgspec.Struct, array_like=True, frozen=True):
+class Mark(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """What the session had spent up to some call: time in ms since 1970, calls, tokens and US dollars so far."""
 
     at_ms: int = 0
@@ -18,7 +18,7 @@ class Mark(msgspec.Struct, array_like=True, frozen=True):
     cost: float = 0.0
 
 
-class Call(msgspec.Struct, array_like=True):
+class Call(msgspec.Struct, array_like=True, gc=False):
     """One tool call as detectors see it. Digests are 64 bits; 0 says that there is nothing to compare.
 
     ``action`` is a digest of tool and canonical arguments, ``key`` of those and the masked result, ``answer`` of the
@@ -89,7 +89,7 @@ class Call(msgspec.Struct, array_like=True):
     @property
     def applied(self) -> bool:
         """The call is an edit that was accepted."""
-        return self.edits and self.succeeded
+        return (self.kind == "edit" or self.changes) and self.failure is None and (self.recorded or self.ok)
 
     @property
     def polls(self) -> bool:
@@ -104,7 +104,7 @@ class Call(msgspec.Struct, array_like=True):
     @property
     def waits(self) -> bool:
         """The call waits for something: it polls, its answer says so, or it met an outage."""
-        return self.polls or self.pending or self.met_outage
+        return self.kind == "poll" or self.pending or self.met_outage
 
     @property
     def operates(self) -> bool:

@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from detectors.canonical import digest
 from detectors.excerpt import cut, redact
+from detectors.glance import folded, has_any
 from detectors.masks import bounded, mask_failure, mask_result
 from detectors.use import Use
 from detectors.verdict import action_failure, reads_as_failure
@@ -25,8 +26,8 @@ _LINE_CHARS = 300
 _TAIL_CHARS = 2_000
 _TEMPLATE_BYTES = 120
 
-_TELLING_LINE = re.compile(
-    r"(?i)\b(?:\w*error|\w*exception|fatal|panic|failed|failure|cannot|can't|undefined|unresolved|denied|not found"
+_TELLING_LINE = re.compile(  # in folded text
+    r"(?:error|exception)\b|\b(?:fatal|panic|failed|failure|cannot|can't|undefined|unresolved|denied|not found"
     r"|no such|invalid|unexpected|expected|refused|missing|unknown)\b"
 )
 _SAID = re.compile(  # the message in a structured answer, whose quotation marks would mask it
@@ -36,6 +37,9 @@ _SAID = re.compile(  # the message in a structured answer, whose quotation marks
 )
 _RAISED = re.compile(r"(?!Traceback)[A-Za-z_][\w.]*(?:: .*)?\Z")  # the end of a traceback, whatever its name
 _EXCEPTION_LINE = re.compile(r"^(?:E\s+)?(?:\w+\.)*\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?:: .*)?$")
+_EXCEPTION_PARTS = ("Error", "Exception", "Warning", "Exit", "Interrupt")
+"""Of which one is in every text that `_EXCEPTION_LINE` can match."""
+
 _OUTAGE = r"""(?:
     (?:http(?:/[\d.]+)?|status(?:[\s_-]?code)?|code|error)\W{0,4}(?:429|50[0234])\b
   | (?:429|50[0234])\s(?:client|server|too\ many|internal|bad\ gateway|service|gateway|(?:from\ )?upstream)
@@ -48,9 +52,9 @@ _OUTAGE = r"""(?:
   | (?:service\ )?temporarily\ unavailable | service\ unavailable | bad\ gateway | gateway\ time-?out
   | internal\ server\ error | overloaded(?:_error)?
 )"""
-_TRANSIENT = re.compile(rf"(?ix)(?<![\w#]) {_OUTAGE}")
+_TRANSIENT = re.compile(rf"(?x)(?<![\w#]) {_OUTAGE}")
 _OUTAGE_ALONE = re.compile(
-    rf"""(?ix)^[\s"'{{\[(]* (?:error\W{{1,3}}|\w+"?:\s*"?)? (?:{_OUTAGE} | (?:429|50[0234])\s*(?:\Z|[:"'}}\]]))"""
+    rf"""(?x)^[\s"'{{\[(]* (?:error\W{{1,3}}|\w+"?:\s*"?)? (?:{_OUTAGE} | (?:429|50[0234])\s*(?:\Z|[:"'}}\]]))"""
 )
 _OF_A_CHECK = re.compile(r"(?i:\bassert|\bexpected\b|\btests?\b)|\bFAILED\b|==")
 _TRANSIENT_CODE = re.compile(
@@ -63,7 +67,7 @@ _DENIED = re.compile(
     r"|\bnot (?:allowed|permitted) by (?:policy|the user)"
 )
 _UNKNOWN_TOOL = re.compile(
-    r"(?i)^\W*(?:error\W+)?(?:(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
+    r"(?i)\W*(?:error\W+)?(?:(?:unknown|invalid|unsupported|no such|unrecognized) (?:tool|function)\b"
     r"|(?:tool|(?:tool|function) \S{1,80}) (?:is )?(?:not (?:found|defined|available)|does not exist|unknown)\b"
     r"|[\w.:/'\"`-]{1,80} is not a (?:valid|known) (?:tool|function)\b"
     r"|(?:mcp error )?-32601\b\W{0,3}method not found\b)"
@@ -82,7 +86,7 @@ _THINGS = re.compile(  # files, tests, and codes of rules and compilers
 _QUOTED = re.compile(r"""['"`\u2018\u201c]([^'"`\u2019\u201d\n]{1,80})['"`\u2019\u201d]""")
 
 
-class Failure(msgspec.Struct, array_like=True, frozen=True):
+class Failure(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """How one call failed.
 
     ``kind`` is a digest of code or template, None when the message says too little; ``about`` is one of what it names
@@ -100,13 +104,18 @@ class Failure(msgspec.Struct, array_like=True, frozen=True):
     about: int = 0
 
 
-def read_failure(call: ToolCall, use: Use, result: str, answer: str) -> Failure | None:
+def read_failure(
+    call: ToolCall, use: Use, result: str, answer: str, *, says_no: bool, brings_nothing: bool
+) -> Failure | None:
     """Return how a call failed, None when it did not or when nothing tells.
 
-    ``use`` is what it was for, ``result`` its text, ``answer`` that without what it repeats of the question.
+    ``use`` is what it was for, ``result`` its text, ``answer`` that without what it repeats of the question, and
+    whether it ``says_no`` or ``brings_nothing`` is known.
     """
     flagged = call.status in {"error", "timeout", "denied"}
-    if not flagged and not reads_as_failure(result, answer, call.status, use):
+    if not flagged and not reads_as_failure(
+        result, answer, call.status, use, says_no=says_no, brings_nothing=brings_nothing
+    ):
         return None
     error = call.error
     message = (error.message if error else None) or result
@@ -143,15 +152,15 @@ def failure_of(
         kind=kind,
         template=cut(template, _TEMPLATE_BYTES),
         transient=_is_transient(code, name, message),
-        unknown_tool=_UNKNOWN_TOOL.search(message[:_HEAD_CHARS]) is not None,
+        unknown_tool=_UNKNOWN_TOOL.match(message[:_HEAD_CHARS]) is not None,
         failing=_failing(message),
         about=_about(message, telling),
     )
 
 
-def speaks_of_outage(result: str) -> bool:
-    """Tell whether a text is nothing but the word of an outage, as one that begins with it is."""
-    return _OUTAGE_ALONE.match(result) is not None
+def speaks_of_outage(short: str) -> bool:
+    """Tell whether a short text, folded, is nothing but the word of an outage, as one that begins with it is."""
+    return _OUTAGE_ALONE.match(short) is not None
 
 
 def _is_transient(code: str | int | None, kind: str | None, message: str) -> bool:
@@ -162,7 +171,7 @@ def _is_transient(code: str | int | None, kind: str | None, message: str) -> boo
     if any(said is not None and _TRANSIENT_CODE.match(str(said)) for said in (code, kind)):
         return True
     head = message[:_HEAD_CHARS]
-    return _TRANSIENT.search(head) is not None and _OF_A_CHECK.search(head) is None
+    return _TRANSIENT.search(folded(head)) is not None and _OF_A_CHECK.search(head) is None
 
 
 def _about(message: str, telling: str) -> int:
@@ -179,10 +188,12 @@ def _telling(message: str) -> str:
         return ""
     if said := _SAID.search(message[:_TAIL_CHARS]):
         return (said.group(1) or said.group(2))[:_LINE_CHARS]
-    exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)]
+    exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)] if has_any(message, _EXCEPTION_PARTS) else []
     if "Traceback (most recent call last)" in message and not exceptions:
         exceptions = [line[:_LINE_CHARS] for line in raw if _RAISED.match(line)]
-    return exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(line)), lines[0])
+    return (
+        exceptions[-1] if exceptions else next((line for line in lines if _TELLING_LINE.search(folded(line))), lines[0])
+    )
 
 
 def _failing(message: str) -> int | None:

@@ -191,8 +191,11 @@ _NOTHING = 1  # stands for the answer of all calls that brought nothing
 _AGAIN = _ONES[: len(_KEPT)]
 _FAILED, _EMPTY, _REFUSED, _WAITING, _UNRECORDED, _LOOKS, _EDITS, _RUNS, _POLLS, _APPLIED, _STALE = _ONES[len(_KEPT) :]
 _KINDS = {"read": _LOOKS, "search": _LOOKS, "edit": _EDITS, "run": _RUNS, "check": _RUNS, "poll": _POLLS}
-_SHARES = tuple(tuple(count / calls for count in range(calls + 1)) for calls in range(1, WINDOW_CALLS + 1))
-_EMPTIES = _ONES.index(_EMPTY)
+_SHARES = tuple(  # by calls in the window, then by the digit that counts those which show a sign
+    {ord(f"{count:x}"): count / calls for count in range(calls + 1)} for calls in range(1, WINDOW_CALLS + 1)
+)
+_AGAIN_CALL, _AGAIN_PAIR = _ONES[0] * _MASK, _ONES[2] * _MASK
+_ANSWERED_ALIKE = (_ONES[1] | _EMPTY) * _MASK
 _NEVER = [0.0] * len(_KEPT)
 _ONCE = 1 / WINDOW_CALLS
 
@@ -255,10 +258,7 @@ def measure(state: SessionState, window: list[Call]) -> list[float]:
     """Return the features at the window's last call, in the order of `FEATURES`; it was noted last."""
     call, calls = window[-1], len(window)
     total, before = sum([seen.signs for seen in window]), call.before
-    shares = _SHARES[calls - 1]
-    values = [shares[total >> shift & _MASK] for shift in _SHIFTS]
-    again_call, again_result, again_pair = values[:3]
-    empties = values[_EMPTIES]
+    values = list(map(_SHARES[calls - 1].__getitem__, (b"%016x" % total)[::-1]))
     tools = [seen.tool for seen in window]
     different_tools = len(set(tools))
     # What never came before is neither repeated in a row nor twice in the window: most calls need no comparing.
@@ -269,9 +269,9 @@ def measure(state: SessionState, window: list[Call]) -> list[float]:
         _run([seen.key if seen.recorded else 0 for seen in window]) if before & 0xF00 else _ONCE,
         _run([_failing(seen) for seen in window]) if before & 0xF000 else _ONCE,
         _run(tools) if different_tools > 1 else calls / WINDOW_CALLS,
-        _distinct([seen.action for seen in window]) if again_call else 1.0,
-        _distinct([seen.said for seen in window]) if again_result or empties else 1.0,
-        _distinct([seen.key if seen.recorded else 0 for seen in window]) if again_pair else 1.0,
+        _distinct([seen.action for seen in window]) if total & _AGAIN_CALL else 1.0,
+        _distinct([seen.said for seen in window]) if total & _ANSWERED_ALIKE else 1.0,
+        _distinct([seen.key if seen.recorded else 0 for seen in window]) if total & _AGAIN_PAIR else 1.0,
         different_tools / calls,
         call.news / 100,
         sum([seen.news for seen in window]) / (100 * calls),

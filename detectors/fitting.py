@@ -1,7 +1,7 @@
 """Keeps what is remembered of a session within its bytes, whatever comes: the bounds of its parts add up to more.
 
 What healthy sessions, and nearly all others, remember is far below, and is left as it is. Sizes are measured only when
-they may have grown beyond: it costs a tenth of what detection does. Nothing here decides what is told.
+they may have grown beyond, at every third event or so. Nothing here decides what is told.
 """
 
 from typing import Final

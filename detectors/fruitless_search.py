@@ -5,7 +5,7 @@ run without an answer is a question without one. Never terminates alone.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -25,30 +25,31 @@ ABOUT = About(
 )
 
 _SHARED_WORDS = 3
+_LOOKS = frozenset({"search", "read", "check"})
 
 _TESTS = re.compile(r"(?i)(?:^|[^a-z])(?:\w*tests?|specs?|tox|nox|jest|mocha|rspec|phpunit)(?:$|[^a-z])")
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call when it is a search, and yield when most of the latest brought nothing."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call when it is a search, and say when most of the latest brought nothing."""
     fruitless = _fruitless(call)
-    if call.applied:
+    if state.searches and call.applied:
         state.searches = []  # whoever makes what was not there has looked for good reason
     if fruitless is None:
-        return
+        return ()
     group = limits.fruitless_search
     state.searches = [*state.searches[1 - MAX_SEARCHES :], Search(call.action, fruitless, call.words, call.mark)]
     if not fruitless:
-        return
+        return ()
     misses = _distinct(search for search in state.searches[-group.window :] if search.fruitless)
     limit, how = f"{NAME}.warn", "brought nothing"
     if len(misses) < group.warn:
         misses = [search for search in misses if _reworded(search.words, call.words)]
         limit, how = f"{NAME}.reworded_warn", "asked for the same in other words and brought nothing"
     if len(misses) < limits.value(limit):
-        return
+        return ()
     failure = call.failure
-    yield Finding(
+    found = Finding(
         detector=NAME,
         level="warn",
         fingerprint=digest(NAME),
@@ -62,6 +63,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         failure=failure,
         weak=True,
     )
+    return (found,)
 
 
 def _distinct(searches: Iterable[Search]) -> list[Search]:
@@ -82,14 +84,16 @@ def _words(prints: bytes) -> set[bytes]:
 
 def _fruitless(call: Call) -> bool | None:
     """Tell whether a search or look-up brought nothing; None for calls that are none, or whose result is not known."""
-    failure = call.failure
+    kind, failure = call.kind, call.failure
+    if kind not in _LOOKS:
+        return None
     if failure is not None and (failure.transient or failure.denied or failure.unknown_tool):
         return None
     failing = failure is not None
     if not (call.recorded or failing) or call.outage:
         return None
-    if call.kind == "search":
+    if kind == "search":
         return failing or call.empty
-    if call.kind == "read":
+    if kind == "read":
         return failing or (call.empty and not (call.executes and call.answer == 0))  # a silent `git diff` is an answer
-    return True if call.kind == "check" and call.empty and _TESTS.search(call.text) else None
+    return True if call.empty and _TESTS.search(call.text) else None

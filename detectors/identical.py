@@ -4,7 +4,7 @@ The result is part of what must be equal, else honest polling would count (Cycle
 results were not recorded are judged by their arguments alone, at a higher limit, and never terminate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -35,43 +35,59 @@ _ACTIONS_ONLY = {
 }
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call into the streak and yield what limits it reaches; `state.recent` ends with this call."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call into the streak and return what limits it reaches; `state.recent` ends with this call."""
     if not call.action:
         state.streak = Streak()
         state.moving = Streak()
-        return
-    streak = state.said if call.talks else state.streak
+        return ()
+    talks = call.talks
+    streak = state.said if talks else state.streak
     if streak.key == call.key:
         streak.count += 1
         streak.batch, streak.in_batch = call.batch, 1
     else:
         streak = Streak(call.key, 1, call.mark, call.batch, 1)
-    if call.talks:
+    if talks:
         state.said = streak
     else:
         state.streak = streak
-    waiting = waits(state, call, limits)
-    factor = limits.decision.poller_factor if waiting else 1
     if not call.recorded:
         state.moving = state.page = Streak()
-        limit = f"identical.unrecorded_{_unrecorded(call)}warn"
-        warn = limits.value(limit) * (1 if call.met_outage or (call.polls and not call.executes) else factor)
-        if streak.count >= warn:
-            yield _finding(call, streak.count, limit, warn, streak.mark)
-        return
+        return _unrecorded_row(state, call, streak, limits)
+    group = limits.identical
+    if streak.count >= group.warn or streak.count >= group.terminate:  # the factors only raise them
+        found = _row(state, call, streak, limits)
+        if found:
+            return found
+    if talks:
+        return ()
+    return (*_majority(state, call, limits), *_moving(state, call, limits), *_page(state, call, limits))
+
+
+def _row(state: SessionState, call: Call, streak: Streak, limits: Limits) -> Sequence[Finding]:
+    """Judge equal calls with equal results in a row."""
+    waiting = waits(state, call, limits)
+    factor = limits.decision.poller_factor if waiting else 1
     factor = max(factor, _SCROLL_FACTOR) if call.scrolls else factor
     warn, terminate = limits.identical.warn * factor, limits.identical.terminate * factor
     if call.kind == "check" and call.program != call.tool and call.failure is None:
         terminate *= _GREEN_FACTOR
-    if level := level_of(streak.count, warn, terminate):
-        value = terminate if level == "terminate" else warn
-        weak = waiting and unhurried(call, streak.mark.at_ms, streak.count, limits)
-        yield _finding(call, streak.count, f"identical.{level}", value, streak.mark, weak=weak)
-    elif not call.talks:
-        yield from _majority(state, call, limits)
-        yield from _moving(state, call, limits)
-        yield from _page(state, call, limits)
+    level = level_of(streak.count, warn, terminate)
+    if level is None:
+        return ()
+    value = terminate if level == "terminate" else warn
+    weak = waiting and unhurried(call, streak.mark.at_ms, streak.count, limits)
+    return (_finding(call, streak.count, f"identical.{level}", value, streak.mark, weak=weak),)
+
+
+def _unrecorded_row(state: SessionState, call: Call, streak: Streak, limits: Limits) -> Sequence[Finding]:
+    """Judge equal calls in a row whose results are not known."""
+    waiting = waits(state, call, limits)
+    patient = waiting and not call.met_outage and (not call.polls or call.executes)
+    limit = f"identical.unrecorded_{_unrecorded(call)}warn"
+    warn = limits.value(limit) * (limits.decision.poller_factor if patient else 1)
+    return (_finding(call, streak.count, limit, warn, streak.mark),) if streak.count >= warn else ()
 
 
 def waits(state: SessionState, call: Call, limits: Limits) -> bool:
@@ -100,25 +116,28 @@ def _unrecorded(call: Call) -> str:
     return "look_" if looks else ""
 
 
-def _page(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+def _page(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
     """Judge equal interactions in a row that lead to the same page, whatever else its text says."""
     key = digest("page", call.action, call.page) if call.page else 0
-    if not key or state.page.key != key:
-        state.page = Streak(key, 0, call.mark)
-    state.page.count += 1
-    if key and state.page.count >= limits.identical.page_warn:
-        yield _finding(call, state.page.count, "identical.page_warn", limits.identical.page_warn, state.page.mark)
+    page = state.page
+    if not key or page.key != key:
+        state.page = page = Streak(key, 0, call.mark)
+    page.count += 1
+    if key and page.count >= limits.identical.page_warn:
+        return (_finding(call, page.count, "identical.page_warn", limits.identical.page_warn, page.mark),)
+    return ()
 
 
-def _moving(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+def _moving(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
     """Judge equal calls in a row whose results move each time: honest polling for long, not without end."""
     moving = state.moving
     if moving.key != call.action:
         state.moving = moving = Streak(call.action, 0, call.mark)
     moving.count += 1
+    if moving.count < limits.identical.moving_warn or call.operates:
+        return ()
     warn = limits.identical.moving_warn * (limits.decision.poller_factor if call.polls else 1)
-    if moving.count >= warn and not call.operates:
-        yield _finding(call, moving.count, "identical.moving_warn", warn, moving.mark)
+    return (_finding(call, moving.count, "identical.moving_warn", warn, moving.mark),) if moving.count >= warn else ()
 
 
 def repeats_in_batch(state: SessionState, call: Call) -> bool:
@@ -127,27 +146,29 @@ def repeats_in_batch(state: SessionState, call: Call) -> bool:
     return bool(call.batch and call.action) and streak.batch == call.batch and streak.key == call.key
 
 
-def observe_batch(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+def observe_batch(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
     """Count a call that repeats within its parallel batch: few are careless, a dozen are a loop."""
     state.streak.in_batch += 1
     warn = limits.identical.batch_warn
     if state.streak.in_batch >= warn:
-        yield _finding(call, state.streak.in_batch, "identical.batch_warn", warn, state.streak.mark)
+        return (_finding(call, state.streak.in_batch, "identical.batch_warn", warn, state.streak.mark),)
+    return ()
 
 
-def _majority(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
+def _majority(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
     """Judge how many of the latest calls equal this one, since one foreign call between blinds a streak."""
-    window = state.recent[-limits.identical.window :]
-    if waits(state, call, limits) or any(seen.waits for seen in window):
-        return  # waiting and looking in turn is polling, whatever the look is called
-    equal = [seen for seen in window if seen.key == call.key and not seen.settled]
-    if equal and _all_new_between(window[window.index(equal[0]) :], call):
-        return
+    group, key = limits.identical, call.key
+    window = state.recent[-group.window :]
+    equal = [seen for seen in window if seen.key == key and not seen.settled]
     factor = _SCROLL_FACTOR if call.scrolls else 1
-    warn, terminate = limits.identical.window_warn * factor, limits.identical.window_terminate * factor
-    if level := level_of(len(equal), warn, terminate):
-        value = terminate if level == "terminate" else warn
-        yield _finding(call, len(equal), f"identical.window_{level}", value, equal[0].mark)
+    warn, terminate = group.window_warn * factor, group.window_terminate * factor
+    level = level_of(len(equal), warn, terminate)
+    if level is None or _all_new_between(window[window.index(equal[0]) :], call):
+        return ()
+    if waits(state, call, limits) or any(seen.waits for seen in window):
+        return ()  # waiting and looking in turn is polling, whatever the look is called
+    value = terminate if level == "terminate" else warn
+    return (_finding(call, len(equal), f"identical.window_{level}", value, equal[0].mark),)
 
 
 def _all_new_between(window: list[Call], call: Call) -> bool:
@@ -164,8 +185,10 @@ def settle_runs(state: SessionState, call: Call) -> None:
     The same edit again is no reason to look again, and counts itself.
     """
     if call.applied:
+        action = call.action
         for seen in state.recent:
-            seen.settled = seen.settled or seen.action != call.action
+            if seen.action != action:
+                seen.settled = True
 
 
 def _finding(call: Call, count: int, limit: str, value: float, mark: Mark, *, weak: bool = False) -> Finding:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from detectors.canonical import digest
+from detectors.glance import folded, has_any
 from detectors.masks import MASK
 
 _HEAD_CHARS = 3_000
@@ -19,11 +20,14 @@ _ARGUMENTS_CHARS = 1_000
 
 _RAN_CODE = re.compile(r"### Ran Playwright code\s*```.*?```|(?m:^#+ [\w -]+$)", re.DOTALL)
 _TREE = re.compile(r"RootWebArea|\[ref=\w+\]|\buid=\d+_\d+|<hierarchy|\[\d+\]:? ?<|UI element")
-_PICTURE = re.compile(
-    r"""(?ix)["']type["']\s*:\s*["'](?:input_)?(?:image|computer_screenshot) | ^\W*(?:screenshot|image)\b
+_PICTURE = re.compile(  # in folded text
+    r"""(?x)["']type["']\s*:\s*["'](?:input_)?(?:image|computer_screenshot) | ^\W*(?:screenshot|image)\b
       | \b(?:screenshot|image)\b.{0,40}omitted | omitted.{0,40}\b(?:screenshot|image) | ["']screenshot["']
       | (?:took|saved|captured)\b.{0,40}screenshot"""
 )
+_PICTURE_PARTS = ("image", "screenshot")
+"""Of which one is in every text that `_PICTURE` can match."""
+
 _WORKED = re.compile(
     r"""(?ix)^[^a-z]*(?:(?:success(?:fully)?|executed|performed)\b[^a-z]*(?:\w+\ )?)?
         (?:click|tapp|press|typed|scroll|swip|hover|select|filled|input|moved|dragg|wait|navigat|switch)
@@ -54,9 +58,9 @@ _PLACE = re.compile(
 _FILLS = re.compile(r"(?:^|_)(?:type|fill|input|select|enter|check)(?:_|$)")
 
 
-def is_picture(text: str) -> bool:
-    """Tell whether an answer is but a picture, or what a recording left in its place."""
-    return len(text) <= _ACKNOWLEDGED_CHARS and _PICTURE.search(text) is not None and "://" not in text
+def is_picture(short: str) -> bool:
+    """Tell whether an answer, as a short folded text, is but a picture, or what a recording left in its place."""
+    return len(short) <= _ACKNOWLEDGED_CHARS and _shows_picture(short) and "://" not in short
 
 
 def is_acknowledgement(text: str) -> bool:
@@ -64,11 +68,15 @@ def is_acknowledgement(text: str) -> bool:
     said = _RAN_CODE.sub("", text).strip()
     if len(said) > _ACKNOWLEDGED_CHARS or _TREE.search(said):
         return False
-    if _PICTURE.search(said):
+    if _shows_picture(folded(said)):
         return True
     if "://" in said or _TELLS.match(said):
         return False
     return _WORD.match(said) is not None or _WORKED.search(said) is not None
+
+
+def _shows_picture(short: str) -> bool:
+    return has_any(short, _PICTURE_PARTS) and _PICTURE.search(short) is not None
 
 
 def moves_on(name: str, arguments: Any, text: str) -> bool:

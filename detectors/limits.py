@@ -5,6 +5,7 @@ limits is immutable and remembers which layer set each value, so that an alert c
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Literal
 
 import msgspec
@@ -274,7 +275,7 @@ class DecisionLimits(_Section, frozen=True, kw_only=True):
     excerpt_chars: Annotated[int, Meta(ge=0, le=200)] = 100  # of a call kept for people; 0 keeps none
 
 
-class Limits(_Section, frozen=True, kw_only=True):
+class Limits(_Section, frozen=True, kw_only=True, dict=True):
     """All limits of one session and its task.
 
     ``layers`` maps the dotted name of every limit that is not a default to the layer that set it.
@@ -321,22 +322,22 @@ class Limits(_Section, frozen=True, kw_only=True):
         section, _, field = name.partition(".")
         return float(getattr(getattr(self, section), field))
 
-    @property
+    @cached_property
     def scores_spin(self) -> bool:
         """Whether the spin score is computed and weighed."""
         return "spin_score" not in self.off
 
-    @property
+    @cached_property
     def spin_warn(self) -> float:
         """The score from which on there is a warn."""
         return self.spin_score.warn or max(self.model.source.warn, self.spin_score.notice)
 
-    @property
+    @cached_property
     def spin_notice(self) -> float:
         """The score from which on there is a notice."""
         return self.spin_score.notice or min(self.model.source.notice, self.spin_warn)
 
-    @property
+    @cached_property
     def spin_weak_needs(self) -> float:
         """The score below which what a weak rule found is only a notice."""
         return self.spin_score.weak_needs or self.model.source.weak_needs

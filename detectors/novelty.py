@@ -15,6 +15,8 @@ from detectors.state import SpinMemory
 MAX_PIECES = 8  # of one call, in the sample
 HALF_BITS = 4_096  # of 8,192 in both halves
 MAX_FILL = 1_365  # bits of a half, a third: a new piece is taken for a seen one once in nine times, for each full half
+_BITS = (1, 2, 4, 8, 16, 32, 64, 128)
+_LINES = bytes.maketrans(b";,", b"\n\n")
 _READ_CHARS = 256  # at either end of a result, and at the beginning of the arguments: more changes no figure
 
 
@@ -23,7 +25,7 @@ def pieces_of(result: str, arguments: bytes) -> list[int]:
     if len(result) > 2 * _READ_CHARS:
         result = f"{result[:_READ_CHARS]}\n{result[-_READ_CHARS:]}"
     text = result.encode("utf-8", "replace") + b"\n" + arguments[:_READ_CHARS]
-    text = text.replace(b";", b"\n").replace(b",", b"\n").replace(rb"\n", b"\n")  # the last as JSON writes it
+    text = text.translate(_LINES).replace(rb"\n", b"\n")  # the last as JSON writes it
     prints = set(map(crc32, text.split(b"\n")))
     prints.discard(0)  # of no text
     return sorted(prints)[:MAX_PIECES]
@@ -39,18 +41,19 @@ def new_share(memory: SpinMemory, pieces: list[int]) -> float:
     young, old = memory.young, memory.old
     new = filled = 0
     for each in pieces:  # two places of twelve bits, from the end: the sample is taken by the beginning
-        places = each & 0xFF_FFFF
-        at, bit, other_at, other_bit = places >> 3 & 511, 1 << (places & 7), places >> 15, 1 << (places >> 12 & 7)
-        if young[at] & bit and young[other_at] & other_bit:
-            continue
-        if not (old and old[at] & bit and old[other_at] & other_bit):
-            new += 1
-        if not young[at] & bit:
+        place, other = each & 0xFFF, each >> 12 & 0xFFF
+        at, bit, other_at, other_bit = place >> 3, _BITS[place & 7], other >> 3, _BITS[other & 7]
+        if young[at] & bit:
+            if young[other_at] & other_bit:
+                continue
+        else:
             filled += 1
             young[at] |= bit
-        if not young[other_at] & other_bit:
+        if not young[other_at] & other_bit:  # looked at after the first was set, since both may be one
             filled += 1
             young[other_at] |= other_bit
+        if not (old and old[at] & bit and old[other_at] & other_bit):
+            new += 1
     memory.filled += filled
     if memory.filled > MAX_FILL:
         memory.old, memory.young, memory.filled = bytes(young), bytearray(), 0

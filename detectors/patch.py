@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from detectors.canonical import canonical_arguments, digest
+from detectors.glance import has_any
 from schemas.values import MAX_DEPTH
 
 _MAX_CHARS = 65_536
@@ -27,24 +28,29 @@ _TAGS = re.compile(r"(\Z.)|<!--[\s\S]{0,400}?-->")
 _STYLES = re.compile(rf"{_TEXT}|{_BLOCK}")
 _UNKNOWN = re.compile(rf"(?m){_TEXT}|{_BLOCK}|(?:^[ \t]*|(?<=[;{{}}),])[ \t]*)//[^\n]*")
 _PROSE = re.compile(r"(\Z.)|\Z.")  # has no comments
-_LANGUAGES = {
-    suffix: pattern
-    for pattern, suffixes in (
+Comments = tuple[re.Pattern[str], tuple[str, ...]]
+"""What finds comments, and what they begin with: a text that has none of it is kept whole."""
+
+_OTHERS: Comments = (_UNKNOWN, ("//", "/*"))
+_LANGUAGES: dict[str, Comments] = {
+    suffix: (pattern, begins)
+    for pattern, begins, suffixes in (
         (
             _SLASHES,
+            ("//", "/*"),
             "c cc cpp cs dart go gradle groovy h hpp java js jsx kt m mjs php proto rs scala scss swift ts tsx v",
         ),
-        (_HASHES, "bash conf ex exs jl mk pl py pyi r rb sh tf toml yaml yml zsh"),
-        (_DASHES, "elm hs lua sql"),
-        (_TAGS, "html svelte svg vue xml"),
-        (_STYLES, "css less"),
-        (_PROSE, "csv json log md rst txt"),
+        (_HASHES, ("#",), "bash conf ex exs jl mk pl py pyi r rb sh tf toml yaml yml zsh"),
+        (_DASHES, ("--", "/*"), "elm hs lua sql"),
+        (_TAGS, ("<!--",), "html svelte svg vue xml"),
+        (_STYLES, ("/*",), "css less"),
+        (_PROSE, (), "csv json log md rst txt"),
     )
     for suffix in suffixes.split()
 }
 _SUFFIX = re.compile(r"[^\s/\\]\.([A-Za-z]{1,6})\Z")
-_BLANK = re.compile(r"\s+")
 _CONTAINERS = (dict, list, tuple)
+_EDITS = (dict, list, str)
 
 
 def patch_digest(tool: str, arguments: Any, labels: Collection[str], target: str = "") -> int:
@@ -52,12 +58,12 @@ def patch_digest(tool: str, arguments: Any, labels: Collection[str], target: str
 
     ``target`` is the file that is edited, where that is known.
     """
-    if not isinstance(arguments, dict | list | str) or not arguments:
+    if not isinstance(arguments, _EDITS) or not arguments:
         return 0
     if isinstance(arguments, dict) and labels:
         arguments = {key: value for key, value in arguments.items() if key not in labels}
-    comment = _LANGUAGES.get(_suffix(target) or _suffix_within(arguments), _UNKNOWN)
-    return digest("patch", tool, canonical_arguments(_bare(arguments, comment)))
+    comments = _LANGUAGES.get(_suffix(target) or _suffix_within(arguments), _OTHERS)
+    return digest("patch", tool, canonical_arguments(_bare(arguments, comments)))
 
 
 def _suffix(name: str) -> str:
@@ -74,15 +80,22 @@ def _suffix_within(value: Any, depth: int = MAX_DEPTH) -> str:
     return next(filter(None, (_suffix_within(item, depth - 1) for item in inner)), "") if depth else ""
 
 
-def _bare(value: Any, comment: re.Pattern[str], depth: int = MAX_DEPTH) -> Any:
+def _kept(found: re.Match[str]) -> str:
+    return found.group(1) or ""
+
+
+def _bare(value: Any, comments: Comments, depth: int = MAX_DEPTH) -> Any:
     """Return a JSON value whose texts have lost comments and blanks, without empty parts and what lies too deep."""
     if isinstance(value, str):
-        code = comment.sub(lambda found: found.group(1) or "", value[:_MAX_CHARS])
-        return _BLANK.sub("", code) + value[_MAX_CHARS:]
+        code = value[:_MAX_CHARS]
+        pattern, begins = comments
+        if has_any(code, begins):
+            code = pattern.sub(_kept, code)
+        return "".join(code.split()) + value[_MAX_CHARS:]
     if not isinstance(value, _CONTAINERS):
         return value
     if depth == 0:
         return "..."
     if isinstance(value, dict):
-        return {key: bare for key, item in value.items() if (bare := _bare(item, comment, depth - 1)) not in ([], {})}
-    return [_bare(item, comment, depth - 1) for item in value]
+        return {key: bare for key, item in value.items() if (bare := _bare(item, comments, depth - 1)) not in ([], {})}
+    return [_bare(item, comments, depth - 1) for item in value]

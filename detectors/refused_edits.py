@@ -5,7 +5,7 @@ clears, whatever else was called in between does not.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -27,28 +27,31 @@ ABOUT = About(
 _REASONS_IN_TURN = 2
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Yield what limits the call's refusal reaches; `state.edits` ends with the call when it is an edit."""
-    if not state.edits or state.edits[-1].seq != call.seq or not state.edits[-1].reason or call.failure is None:
-        return
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Return what limits the call's refusal reaches; `state.edits` ends with the call when it is an edit."""
+    failure = call.failure
+    if failure is None or not state.edits or state.edits[-1].seq != call.seq or not state.edits[-1].reason:
+        return ()
     group = limits.refused_edits
     refused = _refused(state.edits[-group.window :])
-    if level := level_of(len(refused), group.warn, group.terminate):
-        failure = call.failure
-        yield Finding(
-            detector=NAME,
-            level=level,
-            fingerprint=digest(NAME, call.target or call.tool),
-            members=tuple({edit.action for edit in refused}),
-            count=len(refused),
-            limit=f"{NAME}.{level}",
-            value=group.terminate if level == "terminate" else group.warn,
-            mark=refused[0].mark,
-            what=f"{len(refused)} edits of one target refused or failing for the same reasons, none accepted between",
-            calls=(call.text,),
-            failure=failure,
-            weak=failure.from_text,
-        )
+    level = level_of(len(refused), group.warn, group.terminate)
+    if level is None:
+        return ()
+    found = Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest(NAME, call.target or call.tool),
+        members=tuple({edit.action for edit in refused}),
+        count=len(refused),
+        limit=f"{NAME}.{level}",
+        value=group.terminate if level == "terminate" else group.warn,
+        mark=refused[0].mark,
+        what=f"{len(refused)} edits of one target refused or failing for the same reasons, none accepted between",
+        calls=(call.text,),
+        failure=failure,
+        weak=failure.from_text,
+    )
+    return (found,)
 
 
 def _refused(edits: list[Edit]) -> list[Edit]:

@@ -4,7 +4,7 @@ Streaks and cycles need a regular order; agents that go round often have none. A
 with the same result; an accepted edit makes everything new again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors import spin_score
 from detectors.about import About
@@ -26,25 +26,25 @@ ABOUT = About(
 _FINGERPRINT = digest(NAME)
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Note whether the call is stale, and yield when most of the window is; `state.recent` ends with this call."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Note whether the call is stale, and say when most of the window is; `state.recent` ends with this call."""
     if call.applied:
         state.known = b""
-        return
+        return ()
     if not call.key or not call.recorded or call.talks:
-        return
+        return ()
     mark = print_of(call.key)
     call.stale = holds_print(state.known, mark)
     if not call.stale:
         state.known = (state.known + mark)[-MAX_KNOWN * PRINT_BYTES :]
-        return
+        return ()
     window = state.recent[-limits.revisits.window :]
-    if any(seen.applied or seen.polls for seen in window):
-        return
     stale = [seen for seen in window if seen.stale]
-    if len(stale) < limits.revisits.warn or _is_named(state, call, len(window)):
-        return
-    yield Finding(
+    if len(stale) < limits.revisits.warn or any(seen.applied or seen.polls for seen in window):
+        return ()
+    if _is_named(state, call, len(window)):
+        return ()
+    found = Finding(
         detector=NAME,
         level="warn",
         fingerprint=_FINGERPRINT,
@@ -57,6 +57,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         calls=tuple(dict.fromkeys(seen.text for seen in stale)),
         weak=True,
     )
+    return (found,)
 
 
 def _is_named(state: SessionState, call: Call, window: int) -> bool:

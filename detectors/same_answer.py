@@ -5,7 +5,7 @@ small values are data. Equal records of different things occur, so the evidence 
 says of its success is an acknowledgement, so of those only answers that say no are counted, and pages of interfaces.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -30,16 +30,17 @@ _MIN_ACTIONS = 3  # fewer different calls than this are an identical call, or an
 _LOOKS = frozenset({"read", "search"})
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the latest calls with this answer, and yield what limits are reached; `state.recent` ends with the call."""
-    if not _counts(call):
-        return
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the latest calls with this answer, and return what limits are reached; `state.recent` ends with it."""
+    answer = call.answer
+    if not answer or not _counts(call):
+        return ()
     group = limits.same_answer
-    same = [seen for seen in state.recent[-group.window :] if seen.answer == call.answer and not seen.settled]
+    same = [seen for seen in state.recent[-group.window :] if seen.answer == answer and not seen.settled]
     level = level_of(len(same), group.warn, group.terminate)
     if level is None or len({seen.action for seen in same}) < _MIN_ACTIONS:
-        return
-    yield Finding(
+        return ()
+    found = Finding(
         detector=NAME,
         level=level,
         fingerprint=digest(NAME, call.answer),
@@ -52,11 +53,12 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         what=f"{named(call.tool)} gave one answer to {len(same)} of the last {call.seq - same[0].seq + 1} calls",
         calls=tuple(dict.fromkeys(seen.text for seen in same)),
     )
+    return (found,)
 
 
 def _counts(call: Call) -> bool:
     """Tell whether the call's answer says something that it could also say to another question."""
-    if not call.answer or call.talks or call.outage or not call.action or call.failure or call.applied:
+    if call.failure or call.outage or not call.action or call.talks or call.applied:
         return False
     if call.kind == "interact":  # whatever is pressed, the page stays; when a form is filled in, it should
         return call.recorded and not call.scrolls and not fills_in(call.tool)

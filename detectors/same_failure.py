@@ -5,7 +5,7 @@ count as one. A call that was made in the row before adds one and a half, since 
 every call failed from the first on is judged whatever the reasons.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -28,23 +28,23 @@ ABOUT = About(
 _AGAIN = 1.5
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call into the row of failures, or let its success end it, and yield what limits are reached."""
-    if call.talks or call.polls:
-        return
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call into the row of failures, or let its success end it, and return what limits are reached."""
     failure = call.failure
     if failure is None:
-        if call.succeeded:
+        if state.row.calls and not call.talks and not call.polls and call.succeeded:
             state.row = FailingRow()
-        return
+        return ()
+    if call.polls:
+        return ()
     kind = failure.kind or call.answer
     if failure.transient or not kind or (call.kind == "search" and call.empty):
-        return
+        return ()
     row = state.row
     _extend(row, call, kind)
     count, kinds = (row.pair, (kind, row.other)) if row.in_turn else (row.block, (kind,))
     if state.denied.count >= limits.error_streak.denied_warn and (failure.denied or failure.unknown_tool):
-        return  # a row of calls that are not allowed has limits of its own
+        return ()  # a row of calls that are not allowed has limits of its own
     group = limits.same_failure
     mark, fingerprint = row.mark, digest(NAME, row.first if row.in_turn else kind)
     if row.calls == call.seq + 1 and row.calls >= group.warn > count:
@@ -58,10 +58,10 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
             if seen.failure and (seen.failure.kind or seen.answer) == kind
         ]
         if len(among) < group.window_warn:
-            return
+            return ()
         level, limit, count, mark = "warn", f"{NAME}.window_warn", len(among), among[0].mark
         what = f"{count} of the last {min(group.window, len(state.recent))} calls failed for one reason"
-    yield Finding(
+    found = Finding(
         detector=NAME,
         level=level,
         fingerprint=fingerprint,
@@ -75,6 +75,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         failure=failure,
         weak=failure.from_text or (call.kind in {"read", "search"} and brought_nothing(failure.template)),
     )
+    return (found,)
 
 
 def _extend(row: FailingRow, call: Call, kind: int) -> None:

@@ -6,7 +6,7 @@ or whose check failed, count until another edit of the same target is accepted. 
 come after each of several other changes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -39,25 +39,22 @@ def note_edit(state: SessionState, call: Call) -> None:
     ]
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Yield what limits the call's edit reaches; `state.edits` ends with it."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Return what limits the call's edit reaches; `state.edits` ends with it."""
     if not call.patch or not state.edits or state.edits[-1].seq != call.seq or not _writes(call):
-        return
+        return ()
     group = limits.same_write
     latest = state.edits[-1]
     if latest.reason:
         same = _failing(state.edits, latest)
-        if level := level_of(len(same), group.warn, group.terminate):
-            yield _finding(call, same, f"{NAME}.{level}", limits)
-        return
+        level = level_of(len(same), group.warn, group.terminate)
+        return (_finding(call, same, f"{NAME}.{level}", limits),) if level else ()
     row = _in_row(state)
     if level := level_of(len(row), group.warn, group.terminate):
-        yield _finding(call, row, f"{NAME}.{level}", limits)
-        return
+        return (_finding(call, row, f"{NAME}.{level}", limits),)
     edits = _unmixed(state.edits) if call.executes else state.edits
     same = [edit for edit in edits if edit.patch == latest.patch and latest.seq - edit.seq < group.window]
-    if len(same) >= group.window_warn:
-        yield _finding(call, same, f"{NAME}.window_warn", limits)
+    return (_finding(call, same, f"{NAME}.window_warn", limits),) if len(same) >= group.window_warn else ()
 
 
 def _writes(call: Call) -> bool:

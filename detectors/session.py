@@ -5,10 +5,8 @@ the clock or remember anything elsewhere.
 """
 
 import re
-from collections import deque
-from collections.abc import Iterable
-from itertools import chain
-from typing import NamedTuple, get_args
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, get_args
 
 import msgspec
 
@@ -36,7 +34,7 @@ from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.fitting import fit
 from detectors.limits import MAX_WINDOW_CALLS, Limits
-from detectors.loops import dismiss, milliseconds, quiet_until
+from detectors.loops import dismiss, lift, milliseconds, quiet_until
 from detectors.state import (
     MAX_CLEARS,
     MAX_SEEN,
@@ -77,9 +75,16 @@ DETECTORS = (
 )
 """All detectors of a session, in the order in which they look."""
 
+_Observe = Callable[[SessionState, Call, Limits], Sequence[Finding]]
+_ALL: Final[tuple[_Observe, ...]] = tuple(detector.observe for detector in DETECTORS)
+_OF_TALK: Final[tuple[_Observe, ...]] = (identical.observe, category.observe, budget.observe)
+_OF_READS: Final[tuple[_Observe, ...]] = (revisits.observe, rereads.observe, spin_score.observe)
+
 _ID_BYTES = 64  # of the event ids of earlier calls; longer ones are left out of the evidence
 
-_UNIQUE_ID = re.compile(r"(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{16,}")  # as model providers make them
+_UNIQUE_ID = re.compile(  # as model providers make them; looked for where a word begins only, which takes no squares
+    r"(?<![A-Za-z0-9-])(?=[A-Za-z-]*[0-9])[A-Za-z0-9-]{16}"
+)
 _SAME_CALL_MS = 10_000
 _MAX_RECORDS_PER_CALL = 3  # hook, log and span
 
@@ -149,7 +154,8 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     if _is_known_call(state, event, call):
         state.duplicates += 1
         return Step([])
-    _reach_clears(state, at_ms)
+    if state.clears:
+        _reach_clears(state, at_ms)
     if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
         state.forget_runs()
     state.calls += 1
@@ -157,21 +163,23 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     state.call_ms = at_ms
     _spend(state, event.usage)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
+    if state.loops:
+        lift(state.loops, at_ms)
     alerts = decide(state, call, _count(state, call, limits), limits)
     derives = limits.tasks.derive and not state.tries.sends
     derived = derive(state.tries, event, call, limits) if derives else None
     return Step(alerts, report(state, event, limits, derived))
 
 
-def _count(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
-    """Put the call among the latest and let each detector count it.
+def _count(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Put the call among the latest, let each detector count it, and return what they find.
 
     Thoughts, plans and words to people lie between calls of work without breaking what these repeat.
     """
     if identical.repeats_in_batch(state, call):
         return identical.observe_batch(state, call, limits)
     if call.talks:
-        return chain.from_iterable(detector.observe(state, call, limits) for detector in (identical, category, budget))
+        return _ask(_OF_TALK, state, call, limits)
     state.said = Streak()
     identical.settle_runs(state, call)
     if state.recent:
@@ -179,7 +187,14 @@ def _count(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]
     state.recent.append(call)
     del state.recent[:-MAX_WINDOW_CALLS]
     same_write.note_edit(state, call)
-    return chain.from_iterable(detector.observe(state, call, limits) for detector in DETECTORS)
+    return _ask(_ALL, state, call, limits)
+
+
+def _ask(observers: Iterable[_Observe], state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    found: list[Finding] = []
+    for observe in observers:
+        found += observe(state, call, limits)
+    return found
 
 
 def _shorten(call: Call) -> None:
@@ -240,15 +255,17 @@ def _clear(state: SessionState, at_ms: int, limits: Limits, depth: Clear) -> Non
     if later and depth > Clear.READS:
         state.opened = later[0].seq
     for call in later:
-        found = _count(state, call, limits) if depth > Clear.READS else _count_reads(state, call, limits)
-        deque(found, maxlen=0)  # detectors count while they are listened to
+        if depth > Clear.READS:
+            _count(state, call, limits)
+        else:
+            _count_reads(state, call, limits)
 
 
-def _count_reads(state: SessionState, call: Call, limits: Limits) -> Iterable[Finding]:
+def _count_reads(state: SessionState, call: Call, limits: Limits) -> None:
     """Let those detectors count a call again that a trimmed context sets back."""
     call.settled = False
     identical.settle_runs(state, call)
-    return chain.from_iterable(detector.observe(state, call, limits) for detector in (revisits, rereads, spin_score))
+    _ask(_OF_READS, state, call, limits)
 
 
 def _reach_clears(state: SessionState, at_ms: int) -> None:
@@ -310,9 +327,12 @@ def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
         return False
     wanted = digest("call id", event.call_id)
     unique = _UNIQUE_ID.search(event.call_id) is not None
-    seen = next((seen for seen in state.seen_calls if seen.call_id == wanted), None)
+    came = unique and holds_print(state.seen_ids, print_of(wanted))
+    seen = None
+    if came or not unique:  # a unique one among the latest calls is among those remembered for long as well
+        seen = next((seen for seen in state.seen_calls if seen.call_id == wanted), None)
     if seen is None:
-        if unique and holds_print(state.seen_ids, print_of(wanted)):
+        if came:
             return True  # a compacted transcript repeats old calls
         state.seen_calls.append(SeenCall(wanted, call.action, call.mark.at_ms))
         del state.seen_calls[:-MAX_SEEN_CALLS]

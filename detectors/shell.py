@@ -14,7 +14,8 @@ READ_CHARS = 4_000
 _TOKEN = re.compile(
     r"""(?xs)
     (?: [ \t\r]+ | \\\r?\n )*+
-    (?: (?P<comment>\#[^\n]*)
+    (?: (?P<plain>(?: [^\s'"\\;|&<>()$\#] [^\s'"\\;|&<>()$]*+ (?: [ \t\r]++ | (?=[\n;|&)]) | \Z) )++)  # words at once
+      | (?P<comment>\#[^\n]*)
       | (?P<here><<(?!<)-?[ \t]*(?P<until>'[^'\n]*' | "[^"\n]*" | \\?[\w.+-]+))
       | (?P<redirect>&>>? | \d?>[>|&]?(?!\() | <<< | \d?<&?(?!\())
       | (?P<word>(?:
@@ -74,23 +75,30 @@ class _Reader:
         self.here_end = -1  # where the last of them ends
 
     def read(self) -> list[Part]:
-        position = 0
-        while (token := _TOKEN.match(self.text, position)) is not None:
-            if token.lastgroup == "word":
+        position, text, match = 0, self.text, _TOKEN.match
+        while (token := match(text, position)) is not None:
+            kind = token.lastgroup
+            if kind == "plain":
+                self._plain(token["plain"].split(), joins=token.start("plain") == self.word_end)
+                position = token.end()
+            elif kind == "end":
+                self._flush()
+                end = token["end"]
+                self.piped = end in {"|", "|&"}
+                position = token.end()
+                if end == "\n" and position - 1 == self.here_line:
+                    position = self.here_end
+            elif kind == "word":
                 self._word(bare(token["word"]), joins=token.start("word") == self.word_end)
                 self.word_end = position = token.end()
             else:
-                position = self._take(token.lastgroup or "", token)
+                position = self._take(kind or "", token)
         self._flush()
         return self.parts
 
     def _take(self, kind: str, token: re.Match[str]) -> int:
         """Take in a token that is no word, and return where the next one begins."""
         start, end = token.span(kind)
-        if kind == "end":
-            self._flush()
-            self.piped = token["end"] in {"|", "|&"}
-            return self.here_end if start == self.here_line else end
         if kind == "redirect":
             self.redirect = token["redirect"]
         elif kind == "here":
@@ -104,6 +112,13 @@ class _Reader:
             self._word("$", joins=start == self.word_end)
             self.word_end = end
         return end
+
+    def _plain(self, words: list[str], *, joins: bool) -> None:
+        """Take in words that are as they are written; the first may go on with the one before."""
+        while words and (joins or self.redirect):
+            self._word(words.pop(0), joins=joins)
+            joins = False
+        self.words += words
 
     def _word(self, word: str, *, joins: bool) -> None:
         if joins:
@@ -123,15 +138,16 @@ class _Reader:
         if self.here_line < end:
             line = self.text.find("\n", end)
             self.here_line = self.here_end = line if line >= 0 else len(self.text)
-        begin = end = self.here_end
-        while end < len(self.text):
-            line = end + 1
-            following = self.text.find("\n", line)
+        begin = self.here_end
+        line = begin + 1
+        while (found := self.text.find(until, line)) >= 0:
+            line = self.text.rfind("\n", line - 1, found) + 1
+            following = self.text.find("\n", found)
             following = following if following >= 0 else len(self.text)
             if self.text[line:following].strip(" \t\r") == until:
-                self.given, self.here_end = self.text[begin:end], following
+                self.given, self.here_end = self.text[begin : line - 1], following
                 return
-            end = following
+            line = following + 1
         self.given, self.here_end = self.text[begin:], len(self.text)
 
     def _open(self, opening: str, *, joins: bool) -> None:
@@ -163,6 +179,9 @@ def bare(word: str) -> str:
     """Return a word without its quotes and escapes; the backslashes of a Windows path are none."""
     if "'" not in word and '"' not in word and ("\\" not in word or word[1:3] == ":\\"):
         return word
+    quote = word[0]
+    if quote in "'\"" and word[-1] == quote and word.count(quote) == 2 and (quote == "'" or "\\" not in word):  # noqa: PLR2004
+        return word[1:-1]
     return _QUOTED.sub(_unquoted, word)
 
 

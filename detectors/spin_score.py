@@ -5,7 +5,7 @@ while the score is low is only a notice. Alone it is a notice, and a warn above 
 reaches, unless the agent waits for something or its changes are accepted; alone it never terminates.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -32,29 +32,29 @@ NEWS_PERCENT = 50  # a call of which as much is new brings news
 _PROGRESS = 2  # accepted changes in the window
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Score the latest calls up to this one, and yield when little is new."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Score the latest calls up to this one, and say when little is new."""
     if not limits.scores_spin:
         state.spin = SpinMemory()
-        return
+        return ()
     memory = state.spin
     note(state, call)
     window = window_of(state, call)
     memory.seq, memory.score = call.seq, None
     if len(window) < MIN_CALLS:
-        return
+        return ()
     values = measure(state, window)
     memory.score = score = limits.model.score(values)
     notice, warn = limits.spin_notice, limits.spin_warn
     if score < notice or not may_speak(window, limits):
         memory.above = 0
-        return
+        return ()
     if not memory.above:
         memory.mark = window[0].mark
     memory.above += 1
     level: Level = "warn" if score >= warn else "notice"
     told = limits.model.told(values, len(window))
-    yield Finding(
+    found = Finding(
         detector=NAME,
         level=level,
         fingerprint=_loop_of(state, call),
@@ -67,6 +67,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding
         calls=tuple(dict.fromkeys(seen.text for seen in window[-_QUOTED_CALLS:])),
         weak=True,
     )
+    return (found,)
 
 
 def _loop_of(state: SessionState, call: Call) -> int:

@@ -1,7 +1,7 @@
 """What is remembered of one session: bounded, versioned, and compact when encoded.
 
 Every list is a ring or has a stated bound; texts are short redacted excerpts. Detectors change the parts they own in
-place and never keep an event.
+place and never keep an event. States are trees, so that their parts need no garbage collector (`gc=False`).
 """
 
 from enum import IntEnum
@@ -47,7 +47,7 @@ class Clear(IntEnum):
     LOOPS = 2
 
 
-class SeenCall(msgspec.Struct, array_like=True):
+class SeenCall(msgspec.Struct, array_like=True, gc=False):
     """A call that was counted, to recognise another record of it: digests of id and action, and when it was."""
 
     call_id: int
@@ -56,7 +56,7 @@ class SeenCall(msgspec.Struct, array_like=True):
     repeats: int = 0
 
 
-class Streak(msgspec.Struct, array_like=True):
+class Streak(msgspec.Struct, array_like=True, gc=False):
     """Equal calls in a row, and equal ones in the latest parallel batch."""
 
     key: int = 0
@@ -66,7 +66,7 @@ class Streak(msgspec.Struct, array_like=True):
     in_batch: int = 0
 
 
-class Cycle(msgspec.Struct, array_like=True):
+class Cycle(msgspec.Struct, array_like=True, gc=False):
     """For one period: how many calls in a row equalled the call that many places before."""
 
     run: int = 0
@@ -74,7 +74,7 @@ class Cycle(msgspec.Struct, array_like=True):
     mark: Mark = Mark()
 
 
-class Area(msgspec.Struct, array_like=True):
+class Area(msgspec.Struct, array_like=True, gc=False):
     """Failures in a row of one program.
 
     ``again`` is how much of the count came from failures that had been seen; ``kinds`` are their templates and
@@ -93,7 +93,7 @@ class Area(msgspec.Struct, array_like=True):
     abouts: list[int] = msgspec.field(default_factory=list)
 
 
-class FailingCall(msgspec.Struct, array_like=True):
+class FailingCall(msgspec.Struct, array_like=True, gc=False):
     """The same call with the same failure, however often."""
 
     action: int
@@ -103,7 +103,7 @@ class FailingCall(msgspec.Struct, array_like=True):
     last_seq: int
 
 
-class Denied(msgspec.Struct, array_like=True):
+class Denied(msgspec.Struct, array_like=True, gc=False):
     """Calls in a row of one tool that does not exist or is forbidden."""
 
     tool: str = ""
@@ -111,7 +111,7 @@ class Denied(msgspec.Struct, array_like=True):
     mark: Mark = Mark()
 
 
-class FailingRow(msgspec.Struct, array_like=True):
+class FailingRow(msgspec.Struct, array_like=True, gc=False):
     """Failing calls in a row.
 
     ``kind`` is the latest reason, ``other`` the one before it; ``block`` is the weight of the latest calls that failed
@@ -130,7 +130,7 @@ class FailingRow(msgspec.Struct, array_like=True):
     mark: Mark = Mark()
 
 
-class Edit(msgspec.Struct, array_like=True):
+class Edit(msgspec.Struct, array_like=True, gc=False):
     """One of the latest edits; ``reason`` is the kind of its failure, 0 when it was accepted."""
 
     seq: int
@@ -141,7 +141,7 @@ class Edit(msgspec.Struct, array_like=True):
     mark: Mark
 
 
-class Search(msgspec.Struct, array_like=True):
+class Search(msgspec.Struct, array_like=True, gc=False):
     """One of the latest searches and whether it brought anything."""
 
     action: int
@@ -150,7 +150,7 @@ class Search(msgspec.Struct, array_like=True):
     mark: Mark
 
 
-class Check(msgspec.Struct, array_like=True):
+class Check(msgspec.Struct, array_like=True, gc=False):
     """One check or run that fails: how often in turn with the answer of this key."""
 
     action: int
@@ -159,7 +159,7 @@ class Check(msgspec.Struct, array_like=True):
     mark: Mark
 
 
-class Read(msgspec.Struct, array_like=True):
+class Read(msgspec.Struct, array_like=True, gc=False):
     """What was lately read of one target: ranges of lines, (0, 0) for all of it, whose latest key is ``whole``."""
 
     target: int
@@ -170,7 +170,7 @@ class Read(msgspec.Struct, array_like=True):
     times: int = 0
 
 
-class Stretch(msgspec.Struct, array_like=True):
+class Stretch(msgspec.Struct, array_like=True, gc=False):
     """Calls of one category in a row."""
 
     category: str = ""
@@ -179,7 +179,7 @@ class Stretch(msgspec.Struct, array_like=True):
     mark: Mark = Mark()
 
 
-class SpinMemory(msgspec.Struct, array_like=True):
+class SpinMemory(msgspec.Struct, array_like=True, gc=False):
     """What the spin score remembers beside the latest calls.
 
     ``came`` is a ring of short prints of calls, results, pairs, failures and patches; ``young`` and ``old`` are the
@@ -201,7 +201,7 @@ class SpinMemory(msgspec.Struct, array_like=True):
     mark: Mark = Mark()
 
 
-class Tries(msgspec.Struct, array_like=True):
+class Tries(msgspec.Struct, array_like=True, gc=False):
     """What a session is trying, as its tool calls tell, and what its task has been told.
 
     ``edits`` accepted since the latest check make ``change`` in the files of ``paths``; ``red`` are the checks that

@@ -4,7 +4,7 @@ Running a check after each edit is healthy, and so are three or four equal answe
 touch the cause. A changed answer clears, and a green check never counts (flapping and convergence).
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -21,35 +21,38 @@ ABOUT = About(
 )
 
 
-def observe(state: SessionState, call: Call, limits: Limits) -> Iterator[Finding]:
-    """Count the call's failing answer, or let another answer clear it, and yield what limits are reached."""
+def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
+    """Count the call's failing answer, or let another answer clear it, and return what limits are reached."""
     if call.kind not in {"check", "run"} or not call.action:
-        return
+        return ()
     failure = call.failure
     seen = next((check for check in state.checks if check.action == call.action), None)
-    others = [check for check in state.checks if check is not seen]
     if failure is None or failure.transient or not call.recorded:
-        if call.succeeded:
-            state.checks = others
-        return
+        if seen is not None and call.succeeded:
+            state.checks.remove(seen)
+        return ()
+    others = [check for check in state.checks if check is not seen]
     answer = call.answer or call.key
     if seen is None or seen.key != answer:
         seen = Check(call.action, answer, 0, call.mark)
     seen.count += 1
     state.checks = [*others[1 - MAX_CHECKS :], seen]
     group = limits.stuck_check
-    if level := level_of(seen.count, group.warn, group.terminate):
-        yield Finding(
-            detector=NAME,
-            level=level,
-            fingerprint=digest("call", call.action),
-            members=(call.action,),
-            count=seen.count,
-            limit=f"{NAME}.{level}",
-            value=group.terminate if level == "terminate" else group.warn,
-            mark=seen.mark,
-            what=f"the same check with the same failing answer {seen.count} times, whatever was changed between",
-            calls=(call.text,),
-            failure=failure,
-            weak=failure.from_text,
-        )
+    level = level_of(seen.count, group.warn, group.terminate)
+    if level is None:
+        return ()
+    found = Finding(
+        detector=NAME,
+        level=level,
+        fingerprint=digest("call", call.action),
+        members=(call.action,),
+        count=seen.count,
+        limit=f"{NAME}.{level}",
+        value=group.terminate if level == "terminate" else group.warn,
+        mark=seen.mark,
+        what=f"the same check with the same failing answer {seen.count} times, whatever was changed between",
+        calls=(call.text,),
+        failure=failure,
+        weak=failure.from_text,
+    )
+    return (found,)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from detectors.operands import patched
 from detectors.shell import parts_of
@@ -31,45 +31,41 @@ _CALL = re.compile(r"\s*[\w.]+\((.*)\)\s*;?\s*\Z", re.DOTALL)
 _ARGUMENT = re.compile(r"""(?:(\w++)\s*+=\s*+)?(?:'([^'\n]*)'|"([^"\n]*)"|(-?\d+)\b)""")
 _PATH = re.compile(r"[\w.~$@%+:?&=/\\-]+\Z")
 _SPANNED = frozenset({"edit", "read"})
-_AIMED = frozenset({"edit", "interact", "read"})
+_AIMED = frozenset({"edit", "interact", "read", "search"})
 Aim = tuple[str, int, int, str]
 _NOTHING: Aim = ("", 0, 0, "")
 Found = dict[str, tuple[int, Any]]
 
 
+class Given(NamedTuple):
+    """The arguments of a call by their roles, each with its rank among the names of the role, and those of no role."""
+
+    found: Found
+    rest: list[tuple[str, Any]]
+
+    def first(self, role: str) -> Any:
+        """Return the value of the argument that comes first among those of a role; None when there is none."""
+        ranked = self.found.get(role)
+        return None if ranked is None else ranked[1]
+
+
 class Arguments:
     """Reads arguments by the names that one catalogue gives each role, the preferred first."""
 
-    __slots__ = ("_roles",)
+    __slots__ = ("_roles", "_spelt")
 
     def __init__(self, **roles: Iterable[str]) -> None:
-        self._roles: dict[str, dict[str, int]] = {}
+        ranks: dict[str, dict[str, int]] = {}
         for role, names in roles.items():
             for rank, name in enumerate(names):
-                self._roles.setdefault(_folded(name), {}).setdefault(role, rank)
+                ranks.setdefault(_folded(name), {}).setdefault(role, rank)
+        self._roles = {name: tuple(ranked.items()) for name, ranked in ranks.items()}
+        self._spelt = {name: self._roles[_folded(name)] for names in roles.values() for name in names}
 
-    def aim(self, kind: Kind, name: str, arguments: Any) -> Aim:
-        """Return target, first line, last line and query of a call of the tool of this plain name."""
-        if isinstance(arguments, str):
-            arguments = _written_out(kind, arguments)
-        if not isinstance(arguments, dict) or (kind != "search" and kind not in _AIMED):
-            return _NOTHING
-        found, rest = self._sorted(arguments)
-        path = _path(found)
-        if kind == "search":
-            return path, 0, 0, _query(found, rest)
-        if not path and kind == "edit":
-            path = next(filter(None, map(patched, _texts(arguments))), "")
-        start, end = _span(found) if kind in _SPANNED else (0, 0)
-        return path or _object(name, kind, found, rest), start, end, ""
-
-    def first(self, role: str, arguments: Any) -> Any:
-        """Return the value of the argument that comes first among those of a role; None when there is none."""
-        found = self._sorted(arguments)[0].get(role) if isinstance(arguments, dict) else None
-        return None if found is None else found[1]
-
-    def _sorted(self, arguments: Mapping[str, Any]) -> tuple[Found, list[tuple[str, Any]]]:
-        """Return the arguments by their roles, with those of a single element among them, and the rest."""
+    def given(self, arguments: Any) -> Given:
+        """Return what is given (any JSON value) by its roles; with a single element, its parts are among them."""
+        if not isinstance(arguments, dict):
+            return Given({}, [])
         found, rest = self._scanned(arguments)
         element: Any = arguments
         for _ in range(_LEVELS):
@@ -81,21 +77,42 @@ class Arguments:
                 break
             inner, rest = self._scanned(element)
             found.update(inner)
-        return found, rest
+        return Given(found, rest)
+
+    def aim(self, kind: Kind, name: str, arguments: Any, given: Given | None = None) -> Aim:
+        """Return target, first line, last line and query of a call of the tool of this plain name.
+
+        ``given`` is what these arguments give, where that was read.
+        """
+        if kind not in _AIMED:
+            return _NOTHING
+        if isinstance(arguments, str):
+            arguments, given = _written_out(kind, arguments), None
+        if not isinstance(arguments, dict):
+            return _NOTHING
+        found, rest = given or self.given(arguments)
+        path = _path(found)
+        if kind == "search":
+            return path, 0, 0, _query(found, rest)
+        if not path and kind == "edit":
+            path = next(filter(None, map(patched, _texts(arguments))), "")
+        start, end = _span(found) if kind in _SPANNED else (0, 0)
+        return path or _object(name, kind, found, rest), start, end, ""
 
     def _scanned(self, arguments: Mapping[str, Any]) -> tuple[Found, list[tuple[str, Any]]]:
         found: Found = {}
         rest: list[tuple[str, Any]] = []
-        for key in islice(arguments, _READ_ARGUMENTS):
+        for key in arguments if len(arguments) <= _READ_ARGUMENTS else islice(arguments, _READ_ARGUMENTS):
             value = arguments[key]
-            folded = _folded(key)
-            roles = self._roles.get(folded, {})
-            if value is not None and not roles:
-                rest.append((folded, value))
-            elif value is not None:
-                for role, rank in roles.items():
-                    if role not in found or rank < found[role][0]:
-                        found[role] = (rank, value)
+            if value is None:
+                continue
+            roles = self._spelt.get(key) or self._roles.get(_folded(key))  # most are spelt as they are listed
+            if roles is None:
+                rest.append((_folded(key), value))
+                continue
+            for role, rank in roles:
+                if role not in found or rank < found[role][0]:
+                    found[role] = (rank, value)
         return found, rest
 
 

@@ -26,18 +26,12 @@ class UnsupportedState(ValueError):
     """The encoded state is of a version that this release does not read, or is damaged."""
 
 
-class _Versioned(msgspec.Struct, array_like=True, frozen=True):
-    version: int
-    body: msgspec.Raw
-
-
 class _Head(msgspec.Struct, array_like=True, frozen=True):
     version: int
 
 
 _ENCODER = msgspec.msgpack.Encoder()
 _HEAD = msgspec.msgpack.Decoder(_Head)
-_FRAME = msgspec.msgpack.Decoder(_Versioned)
 _PLAIN = msgspec.msgpack.Decoder(list[Any])
 
 
@@ -56,6 +50,7 @@ class Versions(Generic[T]):
         self.current = current
         self._steps = dict(steps or {})
         self._decoder = msgspec.msgpack.Decoder(kind)
+        self._head = _ENCODER.encode((current, None))[:-1]
         if sorted(self._steps) != list(range(self.oldest, current)) or current > MAX_VERSION:
             raise ValueError(f"{name}: each version from the oldest one on needs its step")
 
@@ -66,7 +61,7 @@ class Versions(Generic[T]):
 
     def encode(self, value: T) -> bytes:
         """Return the compact form (MessagePack, fields by position), with its version in front."""
-        return _ENCODER.encode(_Versioned(self.current, msgspec.Raw(_ENCODER.encode(value))))
+        return _ENCODER.encode((self.current, value))
 
     def decode(self, data: bytes) -> T:
         """Return what a compact form of any version that is read means today.
@@ -74,9 +69,9 @@ class Versions(Generic[T]):
         Raises UnsupportedState when it is damaged or of another version; the message says what to do.
         """
         try:
+            if data.startswith(self._head):
+                return self._decoder.decode(memoryview(data)[len(self._head) :])
             version = _HEAD.decode(data).version
-            if version == self.current:
-                return self._decoder.decode(_FRAME.decode(data).body)
             self.check(version)
             _, *fields = _PLAIN.decode(data)
             for each in range(version, self.current):

@@ -20,7 +20,7 @@ MAX_TOLD = 16  # loops of which alerts are known that a person can still mark as
 MAX_LOOP_ALERTS = 8  # the latest of each
 
 
-class Loop(msgspec.Struct, array_like=True):
+class Loop(msgspec.Struct, array_like=True, gc=False):
     """One loop under watch: what it is, the highest level alerted, and when it was last seen.
 
     ``level``: 0 seen only, 1 notice, 2 warn, 3 terminate, 4 dismissed by a person, until ``quiet_ms``. ``limit`` is the
@@ -42,7 +42,7 @@ class Loop(msgspec.Struct, array_like=True):
     quiet_ms: int = 0
 
 
-class Told(msgspec.Struct, array_like=True):
+class Told(msgspec.Struct, array_like=True, gc=False):
     """Prints of the latest alerts that were given of a loop, whether or not it is still under watch."""
 
     fingerprint: int

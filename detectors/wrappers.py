@@ -115,7 +115,7 @@ def _command(words: Words) -> Words:
     for at, word in enumerate(words):
         if word in _CLAUSES:
             return ()
-        if word in _KEYWORDS or _ASSIGNMENT.match(word):
+        if word in _KEYWORDS or ("=" in word and _ASSIGNMENT.match(word)):
             continue
         assigns = word[:1] == "$" and words[at + 1 : at + 2] == ("=",)  # of PowerShell
         behind = words[at + 2 :] if assigns else words[at:]

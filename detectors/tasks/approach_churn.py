@@ -6,6 +6,7 @@ same order are a terminate. Where only words say so, that waits for a second kin
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from detectors.about import About
 from detectors.canonical import digest
@@ -16,6 +17,7 @@ from detectors.tasks.history import (
     common_failure,
     diff_similarity,
     failed,
+    has_failed,
     in_line,
     mark_of,
     members,
@@ -26,8 +28,10 @@ from detectors.tasks.history import (
     since_progress,
     word_similarity,
 )
+from detectors.tasks.lines import numbers
 from detectors.tasks.state import TaskState
 from detectors.tasks.strategy import suggest
+from detectors.tasks.words import shared
 
 NAME = "approach_churn"
 ABOUT = About(
@@ -40,11 +44,20 @@ ABOUT = About(
 )
 
 
+class _Approach(NamedTuple):
+    """The first attempt of an approach, and the prints of its words."""
+
+    attempt: Attempt
+    words: frozenset[int]
+
+
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the latest attempt goes back to an approach that was left."""
+    if not has_failed(attempt):
+        return
     group = limits.approach_churn
     row = _collapsed(failed(since_progress(in_line(state.attempts))), group.similarity)
-    if not failed([attempt]) or row[-1][1] is not attempt:
+    if row[-1][1] is not attempt:
         return  # it goes on with the approach of the one before
     labels = [label for label, _ in row]
     returns = _returns(labels)
@@ -86,22 +99,25 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
 
 def _collapsed(attempts: Sequence[Attempt], bar: float) -> list[tuple[int, Attempt]]:
     """Return the first attempt of each stretch of one approach, with a number for the approach."""
-    known: list[Attempt] = []
+    known: list[_Approach] = []
     row: list[tuple[int, Attempt]] = []
     for attempt in attempts:
-        label = next((at for at, seen in enumerate(known) if _same_approach(seen, attempt, bar)), len(known))
+        approach = _Approach(attempt, frozenset(numbers(attempt.words)))
+        label = next((at for at, seen in enumerate(known) if _is_same(seen, approach, bar)), len(known))
         if label == len(known):
-            known.append(attempt)
+            known.append(approach)
         if not row or row[-1][0] != label:
             row.append((label, attempt))
     return row
 
 
-def _same_approach(one: Attempt, other: Attempt, bar: float) -> bool:
-    if one.change.digest and one.change.digest == other.change.digest:
+def _is_same(one: _Approach, other: _Approach, bar: float) -> bool:
+    change = one.attempt.change.digest
+    if change and change == other.attempt.change.digest:
         return True
-    words = word_similarity(one, other)
-    return same_change(one, other) if words is None else words >= bar
+    if one.words and other.words:
+        return shared(one.words, other.words) >= bar
+    return same_change(one.attempt, other.attempt)
 
 
 def _returns(labels: Sequence[int]) -> int:

@@ -28,16 +28,25 @@ _READ_CHARS = 4_000
 _MOST_CHECKS = 1_000  # names that are looked at, of which `words.MAX_PRINTS` are kept
 _MOST_STEMS = 256  # names of files that are looked for in each check
 
-_SPECIFIC = re.compile(  # names a class of error or its code, rather than only that something failed
-    r"\b[A-Z]\w*(?:Error|Exception|Fault)\b|\b(?!HTTP)[A-Z]{1,4}\d{3,5}\b|\berror\[\w+\]"
-    r"|(?i:no module named|cannot find (?:module|package)|undefined (?:reference|symbol|name)|syntax error"
-    r"|no such file or directory|segmentation fault|command not found|permission denied)"
-)
+_CLASS = re.compile(r"[A-Z](?<=\b[A-Z])\w*(?:Error|Exception|Fault)\b")  # begun with a set: the rest is passed over
+_CODE = re.compile(r"[A-Z](?<=\b[A-Z])(?<!H(?=TTP))[A-Z]{0,3}\d{3,5}\b")
+_COMPILER_CODE = re.compile(r"error\[(?<=\berror\[)\w+\]")
+_KINDS = (
+    "no module named", "cannot find module", "cannot find package", "undefined reference", "undefined symbol",
+    "undefined name", "syntax error", "no such file or directory", "segmentation fault", "command not found",
+    "permission denied",
+)  # fmt: skip
 _MISSING = re.compile(
     r"(?i)(?:no module named|cannot find module|can't resolve|cannot find package|no required module provides package"
     r"|could not find (?:crate|gem)|unresolved import|there is no package called)[\s:]*"
     r"(?:['\"`\u2018\u201c]([^'\"`\u2019\u201d\n]{1,80})|([@\w./-]{1,80}))?"
 )
+_MISSING_SAID = (
+    "no module named", "cannot find module", "can't resolve", "cannot find package",
+    "no required module provides package", "could not find crate", "could not find gem", "unresolved import",
+    "there is no package called",
+)  # fmt: skip
+_ALIKE = str.maketrans("\u0130\u0131\u017f", "iis")  # what patterns without case take for the same letter
 _MODULE = re.compile(r"@?\w[\w@-]*(?:[./:]{1,2}[\w@-]+)*")  # what can be installed: no path from here, no sentence
 _MISSING_CLASS = re.compile(r"\bModuleNotFoundError\b")
 UNNAMED: Final = "?"
@@ -116,15 +125,30 @@ def note_failure(attempt: Attempt, failure: Failure, message: str, limits: Limit
     attempt.error = digest("error", failure.kind, failure.about) if failure.kind else 0
     attempt.error_text = excerpt(failure.template, limits.decision.excerpt_chars)
     attempt.transient = failure.transient
-    attempt.specific = _SPECIFIC.search(message[:_READ_CHARS]) is not None
+    message = message[:_READ_CHARS]
+    plain = _lowered(message)
+    attempt.specific = _is_specific(message, plain)
     if attempt.failing_count is None:
         attempt.failing_count = failure.failing
-    attempt.missing = _missing(message[:_READ_CHARS], limits)
+    attempt.missing = _missing(message, plain, limits)
 
 
-def _missing(message: str, limits: Limits) -> str:
+def _lowered(text: str) -> str:
+    return text.lower() if text.isascii() else text.translate(_ALIKE).lower()
+
+
+def _is_specific(message: str, plain: str) -> bool:
+    """Tell whether a message, which is ``plain`` in lower case, names a class of error, its code or its kind."""
+    if any(kind in plain for kind in _KINDS):
+        return True
+    if ("Error" in message or "Exception" in message or "Fault" in message) and _CLASS.search(message):
+        return True
+    return _CODE.search(message) is not None or _COMPILER_CODE.search(message) is not None
+
+
+def _missing(message: str, plain: str, limits: Limits) -> str:
     """Return the module that is not there, by a name that can be installed; empty when none is missing."""
-    found = _MISSING.search(message)
+    found = _MISSING.search(message) if any(said in plain for said in _MISSING_SAID) else None
     if found is None:
         return UNNAMED if _MISSING_CLASS.search(message) else ""
     name = found.group(1) or found.group(2) or ""

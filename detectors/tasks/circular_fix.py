@@ -21,6 +21,7 @@ from detectors.tasks.history import (
     diff_similarity,
     failed,
     got_further,
+    has_failed,
     in_line,
     mark_of,
     members,
@@ -69,7 +70,7 @@ class Verdict(NamedTuple):
 
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the latest attempt failed and is like earlier ones."""
-    if not failed([attempt]):
+    if not has_failed(attempt):
         return
     verdict = _resembles(in_line(state.attempts)[:-1], attempt, state.failed, limits)
     group = limits.circular_fix
@@ -109,7 +110,7 @@ def judge(history: Sequence[Attempt], candidate: Attempt, limits: Limits) -> Ver
             known: it is taken to fail as the latest one did when it goes for the same files with a word in common.
         limits: `circular_fix`, and `too_many_attempts` for how often is too often.
     """
-    tried = sum(not got_further(history[:at], seen) for at, seen in enumerate(history) if failed([seen]))
+    tried = sum(not got_further(history[:at], seen) for at, seen in enumerate(history) if has_failed(seen))
     verdict = _resembles(history, candidate, tried, limits)
     if verdict.circular or tried < limits.too_many_attempts.warn:
         return verdict

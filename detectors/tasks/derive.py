@@ -30,11 +30,12 @@ _PATH_BYTES = 64
 
 def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt | None:
     """Note an edit, or return the attempt that a check completes; None when there is none."""
-    if call.applied and call.kind != "check":
-        _note_edit(tries, event, limits)
+    if call.kind != "check":
+        if call.applied:
+            _note_edit(tries, event, call, limits)
         return None
     failure = call.failure
-    if call.kind != "check" or not (call.succeeded or failure) or call.met_outage:
+    if not (call.succeeded or failure) or call.met_outage:
         return None
     if failure is None:
         return _passed(tries, event, call)
@@ -53,13 +54,13 @@ def derive(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> Attempt
     return attempt
 
 
-def _note_edit(tries: Tries, event: ToolCall, limits: Limits) -> None:
+def _note_edit(tries: Tries, event: ToolCall, call: Call, limits: Limits) -> None:
     tries.edits += 1
     if tries.edits > MAX_EDITS:
         tries.change = Change()  # of so many edits nobody says that they are one try
         return
     arguments = None if event.arguments is UNSET else opened(event.arguments)
-    target = limits.tools.use(plain_name(event.tool), arguments).target
+    target = limits.tools.use(plain_name(event.tool), arguments).target if call.target else ""
     tries.change = join([tries.change, change_of_call(arguments, target)])
     path = plain_path(target)
     path = path if len(path.encode()) <= _PATH_BYTES else f"…{digest(path):016x}"

@@ -5,31 +5,26 @@ off in the middle, or in forms of their own: of these is read what can be, in on
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from io import StringIO
-from itertools import chain, islice, tee
 from typing import Final
 
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchedFile, PatchSet
 
 from detectors.tasks.edits import Block
+from detectors.tasks.unified import HUNK, plain_names, read_unified
 
 _PARSED_LINES: Final = 20_000  # of a diff that goes through the library: it keeps an object of 300 bytes for each
 _PATH_CHARS = 1_024
 
-MARKED = re.compile(
-    r"^(?:diff --git |--- |\+\+\+ |@@|\*\*\* (?:Begin Patch|(?:Update|Add|Delete) File: )|[<-]{5,9} SEARCH)",
-    re.MULTILINE,
-)
-"""What a text has that is a diff or patch, beside lines that begin with ``+`` or ``-``."""
-
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_MARKS = (
+    "diff --git ", "--- ", "+++ ", "@@", "*** Begin Patch", "*** Update File: ", "*** Add File: ", "*** Delete File: ",
+)  # fmt: skip
+_MARKS_BEHIND = tuple(f"\n{mark}" for mark in _MARKS)
+_SEARCHES = re.compile(r"^[<-]{5,9} SEARCH", re.MULTILINE)
 _SLOW = re.compile(r"^(?:diff --git [^\n]*://|Binary files? [^\n]{600})", re.MULTILINE)
 _SPECIAL = ("--- ", "+++ ", "-- ", "-----")  # beginnings of headers and markers that look like lines
-_PREFIX = re.compile(r'"?[abciow12]/')  # that git sets before the two paths
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 _GIT = re.compile(r'diff --git ("?[abciow12]/.*?) ("?[abciow12]/.*)')
 _HALVES = re.compile(r"diff --git (\S+) (\S+)")
 _NOWHERE = "/dev/null"
@@ -42,17 +37,34 @@ _PREAMBLE = re.compile(r":(?:start|end)_line:|-{5,9}\s*\Z")  # of what is search
 _AROUND_NAME = " \t\r\n`*#:"  # of a file, on a line of its own before what is searched
 
 
+def is_marked(text: str) -> bool:
+    """Tell whether a text has what diffs and patches have, beside lines that begin with ``+`` or ``-``."""
+    if text.startswith(_MARKS):
+        return True
+    if "\n" in text:
+        for mark in _MARKS_BEHIND:
+            if mark in text:
+                return True
+    return " SEARCH" in text and _SEARCHES.search(text) is not None
+
+
 def blocks_of(diff: str, path: str = "") -> Iterator[Block]:
     """Yield the blocks of a diff in their order, and behind them one without lines for each file that it names.
 
     ``path`` is the file's where the diff names none.
     """
-    parsed = _parsed(diff)
+    parsed = None
+    if diff.count("\n") <= _PARSED_LINES:
+        usual = read_unified(diff)
+        if usual is not None:
+            yield from usual
+            return
+        parsed = _parsed(diff)
     if parsed is None:
-        yield from _Loose(path, marked=MARKED.search(diff) is not None).read(StringIO(diff))
+        yield from _Loose(path, marked=is_marked(diff)).read(diff)
         return
     for patched in parsed:
-        source, target = _plain(patched.source_file, patched.target_file)
+        source, target = plain_names(patched.source_file, patched.target_file)
         yield from _blocks(patched, source, target)
         yield Block(source, target)
 
@@ -62,7 +74,7 @@ def _parsed(diff: str) -> PatchSet | None:
 
     Over names that are addresses, or very long, it can take cubic time: those do not reach it.
     """
-    if diff.count("\n") > _PARSED_LINES or _SLOW.search(diff):
+    if ("://" in diff or "Binary file" in diff) and _SLOW.search(diff):
         return None
     try:
         parsed = PatchSet(diff)
@@ -93,33 +105,6 @@ def _blocks(patched: PatchedFile, source: str, path: str) -> Iterator[Block]:
             yield Block(source, path, old, new, removed, added)
 
 
-def _plain(source: str, path: str) -> tuple[str, str]:
-    """Return a diff's two names of a file without quotes, times and git's prefixes; one alone stands for both."""
-    source, path = _unquoted(source or path), _unquoted(path or source)
-    real = [name for name in (source, path) if name != _NOWHERE]
-    if all(map(_PREFIX.match, real)) and (len(real) == 1 or source[:1] != path[:1]):
-        source, path = (name if name == _NOWHERE else name[2:] for name in (source, path))
-    return source, path
-
-
-def _unquoted(name: str) -> str:
-    name = name.partition("\t")[0].strip()[:_PATH_CHARS]
-    if len(name) < 2 or name[0] != '"' or name[-1] != '"':  # noqa: PLR2004 -- both quotes
-        return name
-    return _ESCAPE.sub(_unescaped, name[1:-1].encode("utf-8", "replace")).decode("utf-8", "replace")
-
-
-def _unescaped(found: re.Match[bytes]) -> bytes:
-    code = found[1]
-    return bytes([int(code, 8) & 0xFF]) if len(code) > 1 else _ESCAPED.get(code, code)
-
-
-def _ahead(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield each line with the two that follow it."""
-    one, two, three = tee(lines, 3)
-    return zip(one, chain(islice(two, 1, None), ("",)), chain(islice(three, 2, None), ("", "")), strict=False)
-
-
 class _Loose:
     """Reads a diff line by line, for what its lines look like rather than for what its headers promise."""
 
@@ -143,11 +128,17 @@ class _Loose:
         self._hint = ""  # what may be the name of its file
         self._ready: list[Block] = []
 
-    def read(self, lines: Iterable[str]) -> Iterator[Block]:
+    def read(self, diff: str) -> Iterator[Block]:
         """Yield the blocks."""
-        for line, second, third in _ahead(lines):
-            names = second.startswith("+++ ") and line.startswith("--- ")
-            cut_off = names and third.startswith("@@") and self._left != (1, 1)  # these two, and the hunk is complete
+        lines = StringIO(diff).readlines()
+        lines += ("", "")  # the two that are looked at behind each
+        for at in range(len(lines) - 2):
+            line = lines[at]
+            if self._body and not self._side and line[0] in "+-" and not line.startswith(_SPECIAL):
+                self._change(line)
+                continue
+            names = line.startswith("--- ") and lines[at + 1].startswith("+++ ")
+            cut_off = names and lines[at + 2].startswith("@@") and self._left != (1, 1)  # with these it is complete
             if self._body and not self._side and self._is_plain(line, cut_off=cut_off):
                 self._change(line)
             elif line[0] not in "\r\n" or self._side:
@@ -168,6 +159,8 @@ class _Loose:
         """Take a line that may be a header or a marker."""
         if self._side:
             self._replacement(line)
+        elif line.startswith("@@"):
+            self._marks_hunk(line)
         elif self._names_file(line, names=names) or self._marks_hunk(line):
             pass
         elif self._body:
@@ -206,7 +199,7 @@ class _Loose:
         """Take a line that says where the next ones stand, or that they are at an end, and return whether it is one."""
         if line.startswith("@@"):
             self._end_block()
-            found = _HUNK.match(line)
+            found = HUNK.match(line)
             start, count, new_start, new_count = (int(part or 1) for part in found.groups()) if found else (0, 0, 0, 0)
             self._declared = found is not None
             self._left = count, new_count
@@ -257,13 +250,14 @@ class _Loose:
     def _change(self, line: str) -> None:
         """Take a line of the file."""
         before, after = self._left
-        if line[0] == "-":
+        kind = line[0]
+        if kind == "-":
             self._removed.append(line[1:])
             self._left = before - 1, after
-        elif line[0] == "+":
+        elif kind == "+":
             self._added.append(line[1:])
             self._left = before, after - 1
-        elif line[0] != "\\":
+        elif kind != "\\":
             self._end_block()
             self._left = before - 1, after - 1
             self._old += self._old > 0
@@ -294,5 +288,5 @@ class _Loose:
 
     def _name(self, source: str, path: str) -> None:
         self._names = source, path
-        self._source, self._path = _plain(source, path)
+        self._source, self._path = plain_names(source, path)
         self._named = True

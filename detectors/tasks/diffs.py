@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, Final
 
 from detectors.canonical import opened
-from detectors.target import Arguments
-from detectors.tasks.diff_text import MARKED, blocks_of
+from detectors.target import Arguments, Given
+from detectors.tasks.diff_text import blocks_of, is_marked
 from detectors.tasks.edits import Block, gather, plain_path
 from detectors.tasks.facts import Change
 
@@ -61,10 +61,13 @@ def read_diff(diff: str) -> tuple[Change, tuple[str, ...]]:
     paths: dict[str, None] = {}
 
     def noting() -> Iterator[Block]:
+        named: tuple[str, ...] = ()
         for block in blocks_of(diff):
-            path = plain_path(block.path) or plain_path(block.source)
-            if path and len(paths) < MAX_PATHS:
-                paths[path] = None
+            if block[:2] != named:
+                named = block[:2]
+                path = plain_path(block.path) or plain_path(block.source)
+                if path and len(paths) < MAX_PATHS:
+                    paths[path] = None
             yield block
 
     return gather(noting()), tuple(paths)
@@ -98,31 +101,34 @@ def _lines(text: str | None) -> list[str]:
 def _of_call(arguments: Any, path: str, levels: int) -> Iterator[Block]:
     """Yield what a call, or one of several edits in it, replaces."""
     if isinstance(arguments, str):
-        if MARKED.search(arguments):
+        if is_marked(arguments):
             yield from blocks_of(arguments, path)
     elif isinstance(arguments, list) and levels:
         for each in islice(arguments, _READ_EDITS):
             yield from _of_call(each, path, levels - 1)
     elif isinstance(arguments, dict):
-        named = _ARGUMENTS.first("paths", arguments)
+        given = _ARGUMENTS.given(arguments)
+        if not given.found:  # as of a command line
+            yield from _of_patches(arguments, path)
+            return
+        named = given.first("paths")
         path = named[:_PATH_CHARS] if isinstance(named, str) and named else path
-        edits = _ARGUMENTS.first("edits", arguments)
+        edits = given.first("edits")
         if isinstance(edits, list):
             yield from _of_call(edits, path, levels)
         else:
-            yield from _of_texts(arguments, path)
+            yield from _of_texts(given, arguments, path)
 
 
-def _of_texts(arguments: dict[str, Any], path: str) -> Iterator[Block]:
-    """Yield what arguments replace that hold the texts themselves, in one of the usual forms."""
-    old, new, content, patch = (
-        _text(_ARGUMENTS.first(role, arguments)) for role in ("olds", "news", "contents", "patches")
-    )
-    after, at, mode = (_ARGUMENTS.first(role, arguments) for role in ("inserts", "places", "appends"))
-    part = after is not None or at is not None or mode in _APPENDS
+def _of_texts(given: Given, arguments: dict[str, Any], path: str) -> Iterator[Block]:
+    """Yield what arguments, which are given by their roles too, replace by texts in one of the usual forms."""
+    first = given.first
+    old, new, content, patch = map(_text, map(first, ("olds", "news", "contents", "patches")))
+    after, at = first("inserts"), first("places")
+    part = after is not None or at is not None or first("appends") in _APPENDS
     if old is not None:
         yield Block(path, path, removed=_lines(old), added=_lines(new))
-    elif patch is not None and MARKED.search(patch):
+    elif patch is not None and is_marked(patch):
         yield from blocks_of(patch, path)
     elif content is not None and not part:
         yield Block(path, path, added=_lines(content), whole=True)
@@ -130,10 +136,15 @@ def _of_texts(arguments: dict[str, Any], path: str) -> Iterator[Block]:
         start = _line(at) if after is None else _line(after, 1)
         yield Block(path, path, start, start, added=_lines(new if content is None else content))
     else:
-        for value in arguments.values():
-            for text in value if isinstance(value, list) else (value,):
-                if isinstance(text, str) and "\n" in text and MARKED.search(text):
-                    yield from blocks_of(text, path)
+        yield from _of_patches(arguments, path)
+
+
+def _of_patches(arguments: dict[str, Any], path: str) -> Iterator[Block]:
+    """Yield what the diffs and patches among arguments replace, whatever they are called."""
+    for value in arguments.values():
+        for text in value if isinstance(value, list) else (value,):
+            if isinstance(text, str) and "\n" in text and is_marked(text):
+                yield from blocks_of(text, path)
 
 
 def _line(value: Any, more: int = 0) -> int:

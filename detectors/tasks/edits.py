@@ -15,7 +15,7 @@ import msgspec
 
 from detectors.canonical import digest
 from detectors.tasks.facts import PRINT_BYTES, Change, FileChange, Region
-from detectors.tasks.lines import marks_of, minus, near, numbers, packed, without_common
+from detectors.tasks.lines import bare_lines, marks_of, minus, near, numbers, packed, without_common
 
 MAX_LINES: Final = 256  # prints of lines in one change, over all its files
 MAX_FILES: Final = 16  # of one change
@@ -23,6 +23,8 @@ MAX_REGIONS: Final = 64  # of one change, over all its files
 _MOST_SAME = 16  # times that one line counts on one side of a region: a thousand closing brackets say no more
 _MASK = 2 ** (8 * PRINT_BYTES) - 1
 _NOWHERE = "/dev/null"
+_begun = blake2b(digest_size=8).copy  # takes half as long as a new one
+_NO_PATHS = digest(""), digest("")
 _WHOLE, _MOVED = 2**64 - 1, 2**64 - 2  # stand in the digest where else a number of lines does
 
 
@@ -57,10 +59,11 @@ def gather(blocks: Iterable[Block]) -> Change:
     Memory stays bounded however many come. Of too many lines those remain whose prints are divisible by a power of two,
     of too many files those with the lowest digests of their paths, and of too many regions neighbours become one.
     """
-    gathered = _Gathered()
+    gathered = None
     for block in blocks:
+        gathered = gathered or _Gathered()
         gathered.take(block)
-    return gathered.change()
+    return gathered.change() if gathered else Change()
 
 
 def join(changes: Sequence[Change]) -> Change:
@@ -145,14 +148,15 @@ class _File:
 class _Gathered:
     """A change in the making."""
 
-    __slots__ = ("_count", "_file", "_files", "_hashed", "_lines", "_named", "_thin", "_told", "_touched")
+    __slots__ = ("_count", "_file", "_files", "_hashed", "_lines", "_named", "_paths", "_thin", "_told", "_touched")
 
     def __init__(self, thin: int = 1, lines: int = MAX_LINES) -> None:
         self._lines = lines
         self._files: dict[tuple[int, int], _File] = {}
         self._named = ("", "")  # paths of the block before, as they were written
+        self._paths = _NO_PATHS  # their digests
         self._file: _File | None = None  # of the block before; None when it is left out
-        self._hashed = blake2b(digest_size=8)
+        self._hashed = _begun()
         self._told = False  # the paths were hashed
         self._touched = False  # there is something that counts
         self._thin = thin
@@ -162,10 +166,8 @@ class _Gathered:
         """Add a block."""
         if self._named != block[:2] or not self._files:
             self._turn_to(block.source, block.path)
-        removed = marks_of(block.removed) if block.removed else []
-        added = marks_of(block.added) if block.added else []
-        if removed and added:
-            removed, added = without_common(removed, added)
+        before, after = without_common(bare_lines(block.removed), bare_lines(block.added))
+        removed, added = marks_of(before) if before else [], marks_of(after) if after else []
         if block.whole:
             self._hash(_WHOLE, *added)
         elif removed or added:
@@ -221,10 +223,13 @@ class _Gathered:
         """Make the file with these paths, as they are written, that of the next blocks."""
         self._named = source, path
         source, path = plain_path(source), plain_path(path)
+        before = digest(source)
+        after = before if source == path else digest(path)
+        self._paths = before, after
         self._told = False
         if source != path:
             self._hash(_MOVED)
-        self._file = self._keep(_File(digest(source or path), digest(path or source)))
+        self._file = self._keep(_File(before if source else after, after if path else before))
 
     def _keep(self, file: _File) -> _File | None:
         """Return what is gathered of a file, from now on; None when there are too many, of which it is left out."""
@@ -239,7 +244,7 @@ class _Gathered:
         """Have the digest cover something that counts, after the paths of its file."""
         if not self._told:
             self._told = True
-            self._hash(*map(digest, map(plain_path, self._named)))
+            self._hash(*self._paths)
         self._hashed.update(pack(f"<{len(marks)}Q", *marks))
         self._touched = True
 
@@ -258,11 +263,11 @@ class _Gathered:
                 earlier.removed, lines.added = without_common(earlier.removed, lines.added)
         file.regions.append(lines)
 
-    def _kept(self, marks: list[int]) -> list[int]:
+    def _kept(self, marks: Sequence[int]) -> list[int]:
         """Return the prints of lines that are kept, each a few times at most."""
         thin = self._thin
         prints = [number for mark in marks if (number := mark & _MASK) and not number % thin]  # 0 would never thin out
-        if len(prints) > _MOST_SAME:
+        if len(prints) > _MOST_SAME <= len(prints) - len(set(prints)):
             prints = [number for number, times in Counter(prints).items() for _ in range(min(times, _MOST_SAME))]
         return prints
 

@@ -20,6 +20,7 @@ from detectors.tasks.history import (
     checks_of,
     diff_similarity,
     failed,
+    has_failed,
     in_line,
     mark_of,
     members,
@@ -48,7 +49,7 @@ _HALF = 0.5
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that what had been fixed fails again after the latest attempt, and how often in a row that was so."""
     group = limits.fix_break
-    if not failed([attempt]):
+    if not has_failed(attempt):
         return
     attempts = failed(since_progress([seen for seen in in_line(state.attempts) if seen.check == attempt.check]))
     if is_flaky(attempts):

@@ -18,6 +18,7 @@ from detectors.tasks.history import (
     checks_of,
     diff_similarity,
     failed,
+    has_failed,
     in_line,
     mark_of,
     members,
@@ -44,7 +45,7 @@ _MIN_CHECKS = 3
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that checks come back that no change concerns."""
     group = limits.flaky_tests
-    if not failed([attempt]) or not attempt.failing:
+    if not has_failed(attempt) or not attempt.failing:
         return
     attempts = [seen for seen in failed(in_line(state.attempts)) if seen.check == attempt.check and seen.failing]
     if not is_flaky(attempts):

@@ -12,7 +12,7 @@ from detectors.failure import Failure
 from detectors.tasks.facts import Attempt
 from detectors.tasks.lines import numbers
 from detectors.tasks.reversal import agreement
-from detectors.tasks.words import MAX_PRINTS, each, overlap
+from detectors.tasks.words import MAX_PRINTS, overlap
 
 SAME_CHANGE = 0.9
 """Share of changed lines in common from which two changes are trivially different."""
@@ -101,11 +101,13 @@ def in_line(attempts: Sequence[Attempt]) -> list[Attempt]:
     if not attempts:
         return []
     session = attempts[-1].session
+    if {seen.session for seen in attempts} == {session}:
+        return list(attempts)
     first = next(at for at, seen in enumerate(attempts) if seen.session == session)
-    own = {mark for seen in attempts if seen.session == session for mark in each(seen.files)}
+    own = set(numbers(b"".join([seen.files for seen in attempts if seen.session == session])))
 
     def meets(seen: Attempt) -> bool:
-        return not (own and seen.files) or not own.isdisjoint(each(seen.files))
+        return not (own and seen.files) or not own.isdisjoint(numbers(seen.files))
 
     beside = {seen.session for seen in attempts[first:]} - {seen.session for seen in attempts[first:] if meets(seen)}
     return [seen for at, seen in enumerate(attempts) if at < first or seen.session not in beside]
@@ -116,27 +118,46 @@ def failed(attempts: Iterable[Attempt]) -> list[Attempt]:
     return [attempt for attempt in attempts if attempt.outcome == "failed" and not attempt.transient]
 
 
+def has_failed(attempt: Attempt) -> bool:
+    """Tell whether an attempt failed for a reason that does not pass by itself."""
+    return attempt.outcome == "failed" and not attempt.transient
+
+
 def since_progress(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return the attempts from the last one on that got further than any before it.
 
     That is one whose outcome is partial, or after which fewer checks fail than after any before: where these have names
     only such as failed before. What an outage stopped, or was given up untried, got nowhere.
     """
-    for at in range(len(attempts) - 1, 0, -1):
-        if attempts[at].outcome == "partial" or got_further(attempts[:at], attempts[at]):
-            return list(attempts[at:])
-    return list(attempts)
+    counted: dict[int, tuple[int, Attempt]] = {}  # by the check: how many failed at the fewest, and the latest attempt
+    begin = 0
+    for at, attempt in enumerate(attempts):
+        fewest, latest = counted.get(attempt.check, (None, attempt))
+        further = fewest is not None and _is_further(attempt, fewest, latest)
+        if at and (further or attempt.outcome == "partial"):
+            begin = at
+        count = attempt.failing_count
+        if count is not None and has_failed(attempt):
+            counted[attempt.check] = count if fewest is None else min(fewest, count), attempt
+    return list(attempts[begin:])
 
 
 def got_further(before: Sequence[Attempt], attempt: Attempt) -> bool:
     """Tell whether fewer checks fail after an attempt than after any before it, and only such as failed last time."""
-    counted = [seen for seen in failed(before) if seen.failing_count is not None and seen.check == attempt.check]
-    if attempt.failing_count is None or not counted or not failed([attempt]):
+    if attempt.failing_count is None or not has_failed(attempt):
         return False
-    if attempt.failing_count >= min(seen.failing_count or 0 for seen in counted):
+    counted = [
+        seen for seen in before if seen.failing_count is not None and seen.check == attempt.check and has_failed(seen)
+    ]
+    return bool(counted) and _is_further(attempt, min([seen.failing_count or 0 for seen in counted]), counted[-1])
+
+
+def _is_further(attempt: Attempt, fewest: int, latest: Attempt) -> bool:
+    """Tell whether an attempt got further than others: the fewest checks that failed after one, and the latest one."""
+    if attempt.failing_count is None or attempt.failing_count >= fewest or not has_failed(attempt):
         return False
-    now, then = checks_of(attempt, counted[-1])
-    return not counted[-1].failing or now <= then
+    now, then = checks_of(attempt, latest)
+    return not latest.failing or now <= then
 
 
 def mark_of(attempt: Attempt) -> Mark:

@@ -8,7 +8,7 @@ from detectors.state import SessionState
 from detectors.tasks.attempt import cut_id, read_attempt, read_review
 from detectors.tasks.facts import Attempt, Spent, TaskEvent, Word
 from detectors.who import fitting_task
-from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput
+from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput, ToolCall
 
 _WORDS: dict[str, Word] = {word: word for word in get_args(Word)}
 
@@ -25,6 +25,8 @@ def report(
     decision that names another task goes there, and what was spent does not.
     """
     tries, named = state.tries, state.task is not None and state.task.id is not None
+    if derived is None and not named and isinstance(event, ToolCall):
+        return None  # as most events are
     attempt = read_attempt(event, limits) if isinstance(event, FixAttempt) else derived
     review = read_review(event, limits) if isinstance(event, Review) else None
     word = None
@@ -72,8 +74,12 @@ def _word(state: SessionState, event: SessionInput, limits: Limits) -> Word | No
 
 
 def _is_due(state: SessionState, event: SessionInput, limits: Limits, *, named: bool) -> bool:
-    unsaid = state.spent.minus(state.tries.reported)
+    reported = state.tries.reported
     if isinstance(event, SessionEvent) and event.kind == "ended":
+        unsaid = state.spent.minus(reported)
         used = unsaid.calls + unsaid.turns + unsaid.wall_ms if named or state.tries.told else 0
         return used + unsaid.tokens + unsaid.cost > 0
-    return named and unsaid.calls + unsaid.turns >= limits.task_budget.report_after(state.calls + state.turns)
+    if not named:
+        return False
+    unsaid_calls, unsaid_turns = max(0, state.calls - reported.calls), max(0, state.turns - reported.turns)
+    return unsaid_calls + unsaid_turns >= limits.task_budget.report_after(state.calls + state.turns)

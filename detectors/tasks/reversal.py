@@ -4,8 +4,7 @@ Nothing here judges what that means, and no text is read: changes come in their 
 Of two changes that were thinned out differently, the thinner sample of both is compared.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +12,8 @@ import msgspec
 from detectors.tasks.edits import MAX_LINES
 from detectors.tasks.facts import PRINT_BYTES, Change, FileChange, Region
 from detectors.tasks.lines import minus, near, numbers, packed
+
+Counts = dict[int, int]
 
 
 class Reversal(NamedTuple):
@@ -46,15 +47,17 @@ def reversal(previous: Change, current: Change) -> Reversal:
     total = 0
     lines: list[int] = []
     for file in previous.files:
-        earlier = [_Part(region, region.new_start, region.new_count, thin) for region in file.regions]
-        total += sum(part.added.total() + part.removed.total() for part in earlier)
+        put_in, taken_out = numbers(_put_in(file), thin), numbers(_taken_out(file), thin)
+        total += len(put_in) + len(taken_out)
+        earlier: list[_Part] = []
         for later in current.files:
             if file.path not in {later.source, later.path}:
                 continue
-            if later.whole and not later.regions:
-                lines += _gone(earlier, later, thin)
-            else:
-                lines += _taken_back(earlier, later, thin)
+            known = later.whole and not later.regions
+            if not known and not _may_take_back(put_in, taken_out, later, thin):
+                continue
+            earlier = earlier or [_Part(region, region.new_start, region.new_count, thin) for region in file.regions]
+            lines += (_gone if known else _taken_back)(earlier, later, thin)
     share = len(lines) / total if total else 0.0
     return Reversal(share, frozenset(number.to_bytes(PRINT_BYTES, "little") for number in lines))
 
@@ -66,10 +69,12 @@ def agreement(one: Change, other: Change) -> float:
     """
     if one.digest and one.digest == other.digest:
         return 1.0
+    if {file.path for file in one.files}.isdisjoint([file.path for file in other.files]):
+        return 0.0
     thin = max(one.thin, other.thin)
     first, second = _all_lines(one, thin), _all_lines(other, thin)
-    shared = len(first & second)
-    return shared / (len(first) + len(second) - shared) if shared else 0.0
+    shared = sum(len(lines & second[side]) for side, lines in first.items() if side in second)
+    return shared / (sum(map(len, first.values())) + sum(map(len, second.values())) - shared) if shared else 0.0
 
 
 def settled(change: Change, before: Change | None) -> Change:
@@ -90,6 +95,14 @@ def settled(change: Change, before: Change | None) -> Change:
         thin *= 2
 
 
+def _may_take_back(put_in: list[int], taken_out: list[int], later: FileChange, thin: int) -> bool:
+    """Tell whether a later change has lines of an earlier one in the other direction, wherever they are."""
+    return not (
+        set(put_in).isdisjoint(numbers(_taken_out(later), thin))
+        and set(taken_out).isdisjoint(numbers(_put_in(later), thin))
+    )
+
+
 class _Part:
     """What is left of a region to be taken back, or to take back with: the place, and the lines of either kind."""
 
@@ -98,55 +111,81 @@ class _Part:
     def __init__(self, region: Region, start: int, count: int, thin: int) -> None:
         self.start = start
         self.count = count
-        self.removed = Counter(numbers(region.removed, thin))
-        self.added = Counter(numbers(region.added, thin))
+        self.removed = _counted(numbers(region.removed, thin))
+        self.added = _counted(numbers(region.added, thin))
 
-    def take_back(self, earlier: "_Part") -> Iterator[int]:
-        """Yield the lines of an earlier part that this one takes back, and leave them out of both."""
-        for mine, its in ((self.removed, earlier.added), (self.added, earlier.removed)):
-            if mine.keys().isdisjoint(its):
-                continue
-            both = mine & its
-            mine -= both  # noqa: PLW2901 -- in place
-            its -= both  # noqa: PLW2901 -- likewise
-            yield from both.elements()
+    def take_back(self, earlier: "_Part") -> list[int]:
+        """Return the lines of an earlier part that this one takes back, and leave them out of both."""
+        return _out_of_both(self.removed, earlier.added) + _out_of_both(self.added, earlier.removed)
 
 
-def _taken_back(earlier: list[_Part], later: FileChange, thin: int) -> Iterator[int]:
-    """Yield the lines that a later change takes back; those of exactly the same place come first."""
+def _counted(lines: Iterable[int]) -> Counts:
+    found: Counts = {}
+    for line in lines:
+        found[line] = found.get(line, 0) + 1
+    return found
+
+
+def _out_of_both(one: Counts, other: Counts) -> list[int]:
+    """Return what two have in common, as often as they have, and take it out of both."""
+    found: list[int] = []
+    for line in one.keys() & other.keys():
+        times = min(one[line], other[line])
+        found += [line] * times
+        for counts in (one, other):
+            if counts[line] == times:
+                del counts[line]
+            else:
+                counts[line] -= times
+    return found
+
+
+def _taken_back(earlier: list[_Part], later: FileChange, thin: int) -> list[int]:
+    """Return the lines that a later change takes back; those of exactly the same place come first."""
     parts = [_Part(region, region.old_start, region.old_count, thin) for region in later.regions]
-    for exactly in (True, False):
-        for part in earlier:
-            for other in parts:
-                same = (part.start, part.count) == (other.start, other.count)
-                if same if exactly else near(part.start, part.count, other.start, other.count):
-                    yield from other.take_back(part)
+    at_place: dict[tuple[int, int], list[_Part]] = {}
+    for part in parts:
+        at_place.setdefault((part.start, part.count), []).append(part)
+    found: list[int] = []
+    for before in earlier:
+        for part in at_place.get((before.start, before.count), ()):
+            found += part.take_back(before)
+    left = [part for part in parts if part.removed or part.added]
+    for before in earlier:
+        for part in left if before.removed or before.added else ():
+            if near(before.start, before.count, part.start, part.count):
+                found += part.take_back(before)
+    return found
 
 
-def _gone(earlier: list[_Part], later: FileChange, thin: int) -> Iterator[int]:
-    """Yield the lines that a later content takes back: those put in that it lacks, those taken out that it has."""
-    content = Counter(numbers(later.content, thin))
+def _gone(earlier: list[_Part], later: FileChange, thin: int) -> list[int]:
+    """Return the lines that a later content takes back: those put in that it lacks, those taken out that it has."""
+    content = _counted(numbers(later.content, thin))
+    found: list[int] = []
     for part in earlier:
-        kept = part.added & content
-        content -= kept
-        yield from (part.added - kept).elements()
-        part.added = kept
+        kept = _out_of_both(part.added, content)
+        found += [line for line, times in part.added.items() for _ in range(times)]
+        part.added = _counted(kept)
     for part in earlier:
-        back = part.removed & content
-        content -= back
-        yield from back.elements()
-        part.removed -= back
+        found += _out_of_both(part.removed, content)
+    return found
 
 
-def _all_lines(change: Change, thin: int) -> frozenset[tuple[int, bool, int]]:
-    """Return the lines of a change with their file, and whether they are put in."""
-    return frozenset(
-        (file.path, put_in, number)
-        for file in change.files
-        for region in file.regions
-        for put_in, prints in ((False, region.removed), (True, region.added))
-        for number in numbers(prints, thin)
-    )
+def _all_lines(change: Change, thin: int) -> dict[tuple[int, bool], set[int]]:
+    """Return the lines of a change, each once, by their file and whether they are put in."""
+    found: dict[tuple[int, bool], set[int]] = {}
+    for file in change.files:
+        for put_in, prints in ((False, _taken_out(file)), (True, _put_in(file))):
+            found.setdefault((file.path, put_in), set()).update(numbers(prints, thin))
+    return found
+
+
+def _taken_out(file: FileChange) -> bytes:
+    return b"".join([region.removed for region in file.regions])
+
+
+def _put_in(file: FileChange) -> bytes:
+    return b"".join([region.added for region in file.regions])
 
 
 def _settled(file: FileChange, before: FileChange | None, thin: int) -> FileChange:

@@ -18,6 +18,7 @@ from detectors.tasks.history import (
     common_failure,
     diff_similarity,
     failed,
+    has_failed,
     identity,
     in_line,
     mark_of,
@@ -47,9 +48,9 @@ _SAME_WORDS = 0.9
 def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[TaskFinding]:
     """Yield that the task is where it was before, and how often in a row."""
     group = limits.state_cycle
-    attempts = failed(in_line(state.attempts))
-    if not failed([attempt]):
+    if not has_failed(attempt):
         return
+    attempts = failed(in_line(state.attempts))
     count, before, involved = _returns(attempts, group.window)
     level = level_of(count, group.warn, group.terminate)
     if level is None:

@@ -11,7 +11,7 @@ from detectors.canonical import digest
 from detectors.limits import Limits
 from detectors.tasks.facts import Attempt
 from detectors.tasks.findings import TaskFinding
-from detectors.tasks.history import common_failure, failed, mark_of, members, shown
+from detectors.tasks.history import common_failure, failed, has_failed, mark_of, members, shown
 from detectors.tasks.state import TaskState
 from detectors.tasks.strategy import exhausted
 
@@ -31,7 +31,7 @@ def observe(state: TaskState, attempt: Attempt, limits: Limits) -> Iterator[Task
     group = limits.too_many_attempts
     limit = "derived_warn" if attempt.derived else "warn"
     count = state.failed_derived if attempt.derived else state.failed
-    if not failed([attempt]) or count < getattr(group, limit):
+    if not has_failed(attempt) or count < getattr(group, limit):
         return
     involved = tuple(failed(state.attempts))
     suggestion = exhausted(count)

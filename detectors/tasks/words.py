@@ -6,6 +6,7 @@ come out. Only the beginning of a text is read, in time linear in its length. No
 
 import re
 from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice
@@ -16,6 +17,7 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 
 from detectors.canonical import digest
 from detectors.tasks.facts import PRINT_BYTES
+from detectors.tasks.lines import numbers
 
 MAX_PRINTS: Final = 64  # of one text or list of names, unless told otherwise
 _READ_CHARS = 4_000  # of a text: an approach is described in a few sentences
@@ -124,18 +126,18 @@ def overlap(one: bytes, other: bytes, most: int = MAX_PRINTS) -> float:
     Rows with fewer than ``most`` are complete, and the share is exact; else it is that among the lowest ``most`` of
     both together, which are known in full.
     """
-    if not one or not other:
+    return shared(set(numbers(one)), set(numbers(other)), most)
+
+
+def shared(first: AbstractSet[int], second: AbstractSet[int], most: int = MAX_PRINTS) -> float:
+    """Return the overlap of two rows of prints, of which each is a set of numbers: for who compares one with many."""
+    both = first & second
+    if not both:
         return 0.0
-    first, second = set(each(one)), set(each(other))
-    either, both = first | second, first & second
-    if max(len(first), len(second)) >= most:
-        either = set(sorted(either, key=_number)[:most])
-        both &= either
-    return len(both) / len(either)
-
-
-def _number(mark: bytes) -> int:
-    return int.from_bytes(mark, "little")
+    if max(len(first), len(second)) < most:
+        return len(both) / (len(first) + len(second) - len(both))
+    either = sorted(first | second)[:most]
+    return len(both & set(either)) / len(either)
 
 
 @lru_cache(maxsize=_STEMS)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors import command_line
+from detectors import code, command_line
 from detectors.catalogue import Tools
-from detectors.command_line import changes_by_code
+from detectors.code import changes_by_code
 from detectors.use import Use
 
 TOOLS = Tools()
@@ -334,6 +334,14 @@ def test_an_edit_of_one_line_is_told_from_a_text_about_it():
 def test_changes_by_program_text(code, changes):
     """Program text that writes files or tables changes something."""
     assert changes_by_code(code) is changes
+
+
+@given(
+    st.sampled_from([*code._CALLS.values(), code._STATEMENTS]).flatmap(st.from_regex), st.sampled_from(["", " \u017f"])
+)
+def test_what_is_searched_for_first_is_in_all_that_changes(text, more):
+    """No text that one of the patterns matches is passed over, nor one with letters beside ASCII's."""
+    assert changes_by_code(text + more)
 
 
 CHAINS = [*SHOWS, *SEARCHES, *EDITS, *CHECKS, *RUNS, *POLLS, *REST]

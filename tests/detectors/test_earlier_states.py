@@ -157,6 +157,19 @@ def test_each_step_is_taken_once_and_in_order():
     assert versions.encode(Form("a", 5)) == frame(4, ["a", 5])
 
 
+def test_the_version_of_today_is_read_however_its_frame_is_written():
+    """The same array with a longer head, as other encoders write it, or with more behind the fields."""
+    versions = Versions("a state", Form, 4, {3: _renamed})
+    body = msgspec.msgpack.encode(["a", 5])
+    assert versions.decode(b"\xdc\x00\x02\x04" + body) == Form("a", 5)
+    assert versions.decode(b"\x92\xcc\x04" + body) == Form("a", 5)
+    assert versions.decode(frame(4, ["a", 5], "more")) == Form("a", 5)
+    with pytest.raises(UnsupportedState, match="damaged"):
+        versions.decode(frame(4, ["a", 5]) + b"\x00")
+    with pytest.raises(UnsupportedState, match="damaged"):
+        versions.decode(frame(4))
+
+
 @pytest.mark.parametrize(
     ("version", "told"),
     [

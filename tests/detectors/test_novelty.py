@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from detectors.novelty import HALF_BITS, MAX_FILL, MAX_PIECES, new_share, pieces_of
@@ -150,3 +150,22 @@ def test_the_halves_are_what_they_say(calls):
         assert new_share(memory, call) == 0.0
         if memory.old:
             break
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(prints, max_size=120), st.integers(6, 32))
+@example([PIECES[at : at + 8] for at in range(0, 2_400, 8)], 32)  # some turns of the halves
+def test_the_set_is_the_plain_one_of_two_halves(calls, bits):
+    """Two places of twelve bits for each piece, looked up and set one after the other; few bits make them collide."""
+    memory, young, old = SpinMemory(), set[int](), set[int]()
+    for call in calls:
+        pieces = sorted({each % 2**bits for each in call} - {0}) or [1]
+        new = 0
+        for each in pieces:
+            places = {each % 4_096, each // 4_096 % 4_096}
+            new += not (places <= young or places <= old)
+            young |= places
+        assert new_share(memory, pieces) == new / len(pieces)
+        if len(young) > MAX_FILL:
+            young, old = set(), young
+        assert int.from_bytes(memory.young, "little") == sum(1 << place for place in young)

@@ -1,11 +1,16 @@
 """Events that repeat, come late or in two parts count once; accounts and modes are kept."""
 
+import re
+
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import UNSET
 
 from detectors import Limits, SessionState, decode_state, encode_state, limits_from, observe
-from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS, MAX_SEEN_IDS
+from detectors.canonical import digest
+from detectors.state import MAX_CLEARS, MAX_SEEN, MAX_SEEN_CALLS, MAX_SEEN_IDS, holds_print, print_of
 from schemas.common import Usage
 from schemas.testing import at, control, session_event, tool_call
 from tests.detectors.traces import shell
@@ -105,6 +110,29 @@ def test_ids_that_look_random_are_unique(call_id, calls):
     state = SessionState()
     play_into(state, [tool_call(0, call_id=call_id), tool_call(1, call_id=call_id, occurred_at=at(3_000))])
     assert state.calls == calls
+
+
+@settings(deadline=None)
+@given(st.text("aZ09-_ .é١", min_size=1, max_size=60))
+def test_an_id_looks_random_by_any_long_word_with_a_digit(call_id):
+    """Wherever the word stands: the pattern looks where words begin only, and misses none."""
+    state = SessionState()
+    play_into(state, [tool_call(0, call_id=call_id), tool_call(1, call_id=call_id, occurred_at=at(3_000))])
+    words = re.findall("[A-Za-z0-9-]+", call_id)
+    unique = any(len(word) >= 16 and set(word) & set("0123456789") for word in words)
+    assert state.calls == (1 if unique else 2)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 60), min_size=MAX_SEEN_CALLS, max_size=90), st.integers(0, 60))
+def test_unique_ids_among_the_latest_calls_are_among_the_long_remembered_ones(numbers, short):
+    """So that a unique id that is not remembered for long need not be looked for among the latest calls."""
+    state = SessionState()
+    ids = [f"c{n}" if n < short else f"toolu_{n:020d}" for n in numbers]
+    play_into(state, [tool_call(n, call_id=each, arguments={"command": f"./c{each}"}) for n, each in enumerate(ids)])
+    latest = {seen.call_id for seen in state.seen_calls}
+    unique = {digest("call id", each) for each in ids if each.startswith("toolu_")} & latest
+    assert all(holds_print(state.seen_ids, print_of(each)) for each in unique)
 
 
 @pytest.mark.parametrize(("records", "calls"), [(3, 1), (4, 2)])

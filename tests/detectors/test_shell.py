@@ -137,3 +137,15 @@ def test_each_character_is_read_once(piece, monkeypatch):
     parts_of(piece * 1_000_000)
     assert all(end <= start for (_, end), (start, _) in zip(spy.spans, spy.spans[1:], strict=False))
     assert sum(end - start for start, end in spy.spans) <= READ_CHARS
+
+
+@given(
+    st.sampled_from(
+        ["", "a>", "a <<<", "2>", "(a)", "$(a)", "a; ", "a | b 2>&1 ", "<)", "A=1 ", "'a'", "cat <<E\nx\nE\n"]
+    ),
+    st.lists(st.sampled_from(["a", "-v", "src/a.py", "*", "A=1", "é", "a#b", "7", "{}", "x:y"]), min_size=1),
+    st.sampled_from([" ", "  ", "\t", " \r"]),
+)
+def test_plain_words_are_as_words_in_quotes(before, words, blank):
+    """They are taken many at a time, whatever comes before: a redirection, a word that goes on, a subshell."""
+    assert parts_of(before + blank.join(words)) == parts_of(before + blank.join(f"'{word}'" for word in words))

@@ -1,13 +1,16 @@
 """State: compact, bounded, versioned, and the same after a round trip at any moment."""
 
+from typing import get_args
+
 import msgspec
 import pytest
 
 from detectors import Limits, SessionState, UnsupportedState, decode_state, encode_state, limits_from, observe
+from detectors.facts import Call, Mark
 from detectors.fitting import fit
 from detectors.limits import MAX_WINDOW_CALLS
 from detectors.state import MAX_SEEN, MAX_STATE_BYTES, STATE_VERSION, holds_print
-from detectors.watch import MAX_LOOPS
+from detectors.watch import MAX_LOOPS, Loop
 from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.testing import at, session_event, tool_call
 from tests.detectors.traces import shell, work
@@ -22,6 +25,23 @@ def test_a_session_goes_on_from_its_encoded_state():
         stored = decode_state(encode_state(stored))
         assert observe(stored, event, Limits()) == expected
     assert encode_state(stored) == encode_state(straight)
+
+
+def _parts(kind, within=()):
+    """The structs that a type is made of, each with those that it stands in."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        yield kind, within
+        for field in msgspec.structs.fields(kind):
+            yield from _parts(field.type, (*within, kind))
+    for part in get_args(kind):
+        yield from _parts(part, within)
+
+
+def test_states_are_trees():
+    """What the garbage collector does not look at must end by itself: no part may come to hold what it stands in."""
+    parts = list(_parts(SessionState))
+    assert {Call, Mark, Loop} <= {kind for kind, _ in parts if not kind.__struct_config__.gc}
+    assert not [kind for kind, within in parts if kind in within]
 
 
 @pytest.mark.parametrize("version", [4, STATE_VERSION + 1])

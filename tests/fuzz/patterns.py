@@ -14,6 +14,8 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from random import Random
 from re import _constants as codes  # type: ignore[attr-defined]  # the parse tree is Python's own
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -138,6 +140,16 @@ def texts(regex: re.Pattern[Any]) -> set[Repeated]:
     return found
 
 
+def matching(regex: re.Pattern[Any], chance: Random) -> str:
+    """Give a text that a pattern most likely matches: one of its ways, with what its lookarounds ask for."""
+    return _chosen(_tree(regex.pattern, regex.flags), chance)
+
+
+@cache
+def _tree(pattern: str, flags: int) -> Any:
+    return parser.parse(pattern, flags)
+
+
 def _names() -> Iterator[str]:
     for package in (schemas, detectors, streams):
         yield package.__name__
@@ -218,6 +230,30 @@ def _repeats(tree: Any, before: str, pool: str) -> Iterator[tuple[str, str]]:
             if body:
                 yield before, body
         before += _sample([(code, value)], pool)
+
+
+def _chosen(tree: Any, chance: Random) -> str:
+    text = ""
+    for code, value in tree:
+        if code is codes.BRANCH:
+            text += _chosen(chance.choice(value[1]), chance)
+        elif code is codes.SUBPATTERN:
+            text += _chosen(value[3], chance)
+        elif code is codes.ATOMIC_GROUP:
+            text += _chosen(value, chance)
+        elif code in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}:
+            times = chance.randint(int(value[0]), int(min(value[0] + 2, value[1])))
+            text += "".join(_chosen(value[2], chance) for _ in range(times))
+        elif code is codes.ASSERT:
+            asked = _chosen(value[1], chance)
+            if value[0] < 0 and not text.endswith(asked):
+                text = asked[: len(asked) - len(text)] + text if len(text) < len(asked) else text[: -len(asked)] + asked
+            elif value[0] > 0:
+                text += asked
+        else:
+            first = chance.randrange(len(_POOL))
+            text += _sample_of(code, value, _POOL[first:] + _POOL[:first])
+    return text
 
 
 def _inner(code: Any, value: Any) -> Iterator[tuple[Any, int]]:

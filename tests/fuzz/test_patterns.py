@@ -39,6 +39,7 @@ SEES = {
     "detectors.target._ARGUMENT": (1_200, "the first 1,200 of a call that was written out"),
     "detectors.target._CALL": (1_200, "likewise"),
     "detectors.verdict._NAMES": (300, "the first 300 of an answer"),
+    "detectors.verdict._NAMES_AND_TITLES": (300, "the first 300 of an answer"),
     "streams.fixes.config._AT": (1_000, "what msgspec says of a file that people write"),
     "streams.policy.conditions._SET": (4_096, "a glob of a policy"),
     "streams.sinks.settings._AT": (1_000, "what msgspec says of known keys"),

@@ -3,8 +3,11 @@
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detectors import Limits, TaskEvent, encode_task, limits_from
+from detectors.tasks import attempt
 from detectors.tasks.attempt import UNNAMED, read_attempt, read_review
 from detectors.tasks.facts import Change
 from detectors.tasks.words import each, prints
@@ -174,3 +177,9 @@ def test_reading_comes_to_an_end_whatever_is_sent():
         return process_time() - began
 
     assert took(10_000) < 20
+
+
+@given(st.from_regex(attempt._MISSING))
+def test_whatever_tells_of_a_missing_module_is_looked_at(message):
+    """What is searched for first, without its case, is in all that the pattern matches."""
+    assert any(said in attempt._lowered(message) for said in attempt._MISSING_SAID)

@@ -94,7 +94,9 @@ def test_a_line_that_is_there_a_thousand_times_counts_a_few_times():
 
 def test_a_line_whose_print_is_zero_does_not_keep_the_others_from_being_thinned_out(monkeypatch):
     """Such a line can be searched for, at four thousand million tries; zero is divisible by any number."""
-    monkeypatch.setattr(edits, "marks_of", lambda lines: [0 if line == "zero" else 2**32 + len(line) for line in lines])
+    monkeypatch.setattr(
+        edits, "marks_of", lambda lines: [0 if line == b"zero" else 2**32 + len(line) for line in lines]
+    )
     change = gather(added("zero", "one", start=number + 1) for number in range(MAX_LINES + 1))
     assert change.thin > 1
     assert lines_of(change) == (0, 0)

@@ -14,6 +14,7 @@ from detectors.tasks.edits import join
 from detectors.tasks.facts import Change
 from detectors.tasks.lines import numbers
 from detectors.tasks.reversal import agreement, reversal, settled
+from detectors.tasks.unified import read_unified
 
 Files = dict[str, list[str] | None]
 
@@ -224,20 +225,22 @@ def test_however_git_is_asked_the_change_is_the_same(repository, options):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_both_readers_read_what_git_writes_alike(repository, monkeypatch, seed):
-    """The library reads it; where that gives up, the other one must not find something else."""
+def test_all_readers_read_what_git_writes_alike(repository, monkeypatch, seed):
+    """Where the quick one gives up, and then the library, the next must not find something else."""
     chosen = Random(seed)  # noqa: S311 -- no secret
     names = ["a", "b", "größe", "with space"]
     repository.commit(**{name: [*numbered(name), "-- sql", "++ more", ""] for name in names})
     repository.git("mv", "a.py", "moved.py")
     changed = {name: [*edited(numbered(name), chosen, f"-- {name}"), "++ more"] for name in ("moved", *names[2:])}
     diff = repository.commit(**changed, b=None, new=["-- new", "++ new"], empty=[])
-    assert diff_text._parsed(diff) is not None
-    library, paths = change_of_diff(diff), read_diff(diff)[1]
+    assert read_unified(diff) is not None
+    quick, paths = change_of_diff(diff), read_diff(diff)[1]
     assert {"größe.py", "with space.py", "moved.py", "b.py", "new.py"} <= set(paths)
-    monkeypatch.setattr(diff_text, "_PARSED_LINES", 0)
-    assert diff_text._parsed(diff) is None
-    assert change_of_diff(diff) == library
+    monkeypatch.setattr(diff_text, "read_unified", lambda _: None)
+    assert diff_text._parsed(diff) is not None
+    assert change_of_diff(diff) == quick
+    monkeypatch.setattr(diff_text, "_parsed", lambda _: None)
+    assert change_of_diff(diff) == quick
     assert read_diff(diff)[1] == paths
 
 

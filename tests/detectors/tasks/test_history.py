@@ -1,6 +1,8 @@
 """How attempts compare, and what is progress: pairs that agree, pairs that nearly do, and what is not known."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from detectors import Limits
 from detectors.tasks.attempt import read_attempt
@@ -9,6 +11,7 @@ from detectors.tasks.history import (
     common_failure,
     diff_similarity,
     failed,
+    got_further,
     identity,
     members,
     other_failure,
@@ -182,3 +185,22 @@ def test_attempts_are_shown_by_what_is_known_of_them():
         "attempt 0",
     )
     assert len(shown(told * 3)) == 6
+
+
+KINDS = [
+    attempt(outcome="partial"),
+    attempt(failing=("t1",), error_message=OUTAGE),
+    *(attempt(failing=names) for names in ((), ("t1",), ("t1", "t2"), ("t2", "t3", "t4"))),
+]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(KINDS), max_size=8))
+def test_progress_is_found_in_one_pass_as_by_looking_back_from_each(attempts):
+    """The history begins at the latest attempt that got further than all before it."""
+    further = [
+        at
+        for at in range(1, len(attempts))
+        if attempts[at].outcome == "partial" or got_further(attempts[:at], attempts[at])
+    ]
+    assert since_progress(attempts) == attempts[max(further, default=0) :]
