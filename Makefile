@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 STAMP := $(VENV)/.built
+BENCHED := $(VENV)/.benched
 PYTEST_ARGS ?=
 AUDIT_ARGS ?=
+BENCH_ARGS ?=
 # Tests that start processes run in one of these, the others beside them; 0 runs all in turn.
 TEST_WORKERS ?= 2
 # How long each target of `make fuzz` runs, and which ones; all when none is named.
@@ -15,7 +17,7 @@ FUZZ_TARGETS ?=
 CODE := detectors docs schemas streams tests traction.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-tools matrix fuzz torture recordings check audit lint format typecheck lock clean
+.PHONY: help setup demo test test-tools matrix fuzz torture bench recordings check audit lint format typecheck lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,13 +36,17 @@ $(STAMP): $(LOCKED) pyproject.toml
 	@$(BIN)/python -m streams.kafka_broker || echo "make: going on without the broker's jars; they are fetched when it is first started" >&2
 	@touch $@
 
+$(BENCHED): $(STAMP) requirements-bench.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
 demo: $(STAMP) ## Play recorded agent sessions through a broker, a worker and the escalation consumer
 	$(BIN)/traction demo
 
 test: $(STAMP) ## Run the tests, on the broker that TRACTION_TEST_KAFKA names or else on one of their own
 	$(BIN)/python -m pytest -m "not tools" --numprocesses $(TEST_WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
-test-tools: $(STAMP) ## Run the tests that need other tools; installs these as root where they are missing
+test-tools: $(BENCHED) ## Run the tests that need other tools; installs these as root where they are missing
 	tests/tools/install.sh
 	$(BIN)/python -m pytest -m tools $(PYTEST_ARGS)
 
@@ -53,6 +59,9 @@ fuzz: $(STAMP) ## Fuzz all that is read, coverage-guided, a minute a target (FUZ
 torture: $(STAMP) ## Kill, freeze and cut everything and compare with an oracle, for an hour (TORTURE_MINUTES, TORTURE_SEED)
 	TORTURE_MINUTES=$${TORTURE_MINUTES:-60} TORTURE_SEED=$${TORTURE_SEED:-$$(date +%s)} \
 		$(BIN)/python -m pytest tests/torture/test_torture.py $(PYTEST_ARGS)
+
+bench: $(BENCHED) ## Compare the worker with a bare loop, a Faust agent and Quix Streams, on one load (BENCH_ARGS='--help')
+	$(BIN)/python -m tests.bench.engines $(BENCH_ARGS)
 
 recordings: $(STAMP) ## Score the detectors on the recorded sessions in the folder that TRACTION_RECORDINGS names
 	$(BIN)/python tests/recordings/check.py
@@ -78,12 +87,17 @@ format: $(STAMP) ## Set the format and mend what can be mended
 typecheck: $(STAMP) ## Check types
 	$(BIN)/mypy
 
-lock: $(STAMP) ## Remake requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
+lock: $(STAMP) ## Remake requirements.lock and requirements-bench.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
 	cp requirements.lock $(VENV)/requirements.new
 	$(BIN)/uv --no-config pip compile pyproject.toml --extra broker --extra rocksdb --extra train --group dev --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
 		--output-file $(VENV)/requirements.new
 	cmp -s $(VENV)/requirements.new requirements.lock || cp $(VENV)/requirements.new requirements.lock
+	cp requirements-bench.lock $(VENV)/bench.new
+	$(BIN)/uv --no-config pip compile --group bench --constraint requirements.lock --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
+		--output-file $(VENV)/bench.new
+	cmp -s $(VENV)/bench.new requirements-bench.lock || cp $(VENV)/bench.new requirements-bench.lock
 
 clean: ## Remove .venv and what tools leave behind
 	rm -rf $(VENV) build dist .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -55,11 +55,11 @@ SHOWN = {
 CHECKED = {
     *SHOWN, "backtest-neutral", "boundaries", "decide", "fixes-config", "fixes-library", "fixes-library-output",
     "fixes-orchestrator", "fixes-shell", "flow", "formula", "fuzz", "in-process-output", "labels", "locks", "make",
-    "neutral", "people", "policy", "policy-backtest", "policy-check", "policy-explain", "policy-explain-output",
-    "replay-neutral", "replay-neutral-output", "security-acl", "security-brokers", "security-certificate",
-    "security-settings", "security-token-file", "security-token-server", "set-up", "settings", "settings-explore",
-    "settings-fleet", "settings-shown", "settings-spin-off", "settings-tools", "sinks", "sinks-try", "sinks-verify",
-    "state-worker", "tasks-output", "torture", "train", "weights",
+    "neutral", "people", "performance", "policy", "policy-backtest", "policy-check", "policy-explain",
+    "policy-explain-output", "replay-neutral", "replay-neutral-output", "security-acl", "security-brokers",
+    "security-certificate", "security-settings", "security-token-file", "security-token-server", "set-up", "settings",
+    "settings-explore", "settings-fleet", "settings-shown", "settings-spin-off", "settings-tools", "sinks",
+    "sinks-try", "sinks-verify", "state-worker", "tasks-output", "torture", "train", "weights",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 
@@ -368,7 +368,7 @@ def test_every_dependency_has_its_reason(pages: dict[str, str], root: Path) -> N
     wanted = [
         *project["project"]["dependencies"],
         *(each for extra in project["project"]["optional-dependencies"].values() for each in extra),
-        *project["dependency-groups"]["dev"],
+        *(each for group in project["dependency-groups"].values() for each in group),
     ]
     python = {re.split(r"[<>=~;\[ ]", each)[0] for each in wanted}
     npm = set(re.findall(r'^ {4}"([^"]+)":', (root / "tests/tools/package.json").read_text("utf-8"), re.MULTILINE))

@@ -15,13 +15,14 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-LOCK = ROOT / "requirements.lock"
+LOCKS = (ROOT / "requirements.lock", ROOT / "requirements-bench.lock")
 NPM = ROOT / "tests" / "tools"
 JARS = ROOT / "streams" / "kafka_broker" / "jars.lock"
 IGNORED = NPM / "audit.toml"
@@ -201,7 +202,7 @@ def main() -> int:
     jars = len(JARS.read_text("utf-8").splitlines())
     code = audit(
         {
-            "requirements.lock": lambda: of_python(pip_audit, LOCK),
+            **{lock.name: partial(of_python, pip_audit, lock) for lock in LOCKS},
             "tests/tools/package-lock.json": lambda: of_npm(["npm"], NPM),
         },
         ignored(IGNORED, dt.datetime.now(dt.UTC).date()),

@@ -18,7 +18,7 @@ from tests.tools.audit import (
     EXIT_FOUND,
     EXIT_NOT_ASKED,
     IGNORED,
-    LOCK,
+    LOCKS,
     NotAsked,
     Weakness,
     _first,
@@ -141,7 +141,7 @@ def test_a_tool_that_fails_is_no_success(lock: Callable[..., Path], saying: Call
     with pytest.raises(NotAsked, match=r"ended with 3: it is late$"):
         of_python(saying("", 3, "well\nit is late\n"), lock("sound"))
     with pytest.raises(NotAsked, match="no-such-tool is missing"):
-        of_npm(["no-such-tool"], LOCK.parent)
+        of_npm(["no-such-tool"], LOCKS[0].parent)
 
 
 def test_what_npm_knows_is_told_once(saying: Callable[..., list[str]], tmp_path: Path) -> None:
@@ -200,4 +200,4 @@ def test_what_is_let_pass_has_a_reason_and_an_end(tmp_path: Path) -> None:
 def test_the_files_of_this_checkout_can_be_read() -> None:
     """The list of what is let pass is well-formed, and the lock has requirements with hashes."""
     assert isinstance(ignored(IGNORED, dt.datetime.now(dt.UTC).date()), dict)
-    assert "--hash=sha256:" in _first(LOCK.read_text("utf-8"))
+    assert "--hash=sha256:" in _first(LOCKS[0].read_text("utf-8"))
