@@ -146,18 +146,23 @@ class Records(fetcher.PartitionRecords):  # type: ignore[misc]  # published with
     """
 
     _given = False
+    _records_iterator: Iterator[Any] | None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give those that are left; whoever breaks off may go on later."""
+        # A generator of its own: aiokafka's two calls a record cost a fifth of what reading one does.
+        try:
+            for record in self._records_iterator or ():
+                self._given = True
+                yield record
+        except Exception as problem:
+            if not self._given:
+                raise UnreadableBatch(self._tp, self.next_fetch_offset, problem) from problem
+        self._records_iterator = None
 
     def __next__(self) -> Any:
-        try:
-            record = super().__next__()
-        except StopIteration:
-            raise
-        except Exception as problem:
-            if self._given:
-                raise StopIteration from problem
-            raise UnreadableBatch(self._tp, self.next_fetch_offset, problem) from problem
-        self._given = True
-        return record
+        """Give the next one."""
+        return next(iter(self))
 
 
 fetcher.MemoryRecords = Batches

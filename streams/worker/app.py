@@ -182,6 +182,7 @@ def build(
         settings,
         count=partitions,
         changelogs=changelogs,
+        redo=applier.redo,
         extra=lambda: list(follower.positions),
         metrics=metrics,
         abandon=abandon,

@@ -1,29 +1,31 @@
 """Applies records to a partition: read, check the key, let the detectors look, collect what is to be written.
 
 Synchronous from beginning to end, so that a commit never sees half of a record. It knows nothing of transactions or
-assignments, and no record stops it: what cannot be applied becomes a dead letter.
+assignments, and no record stops it: what cannot be applied becomes a dead letter, and leaves its state as it was.
 """
 
 from __future__ import annotations
 
 import logging
 import traceback
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import TopicPartition
 
 from detectors import UnsupportedState
 from schemas.invalid import InvalidEvent
+from streams.forwarded import origin
 from streams.metrics import EVENT_RESULTS
 from streams.received import check_header_names, traceparent
 from streams.topics import TASK_EVENTS
-from streams.worker.judge import SessionJudge, TaskJudge
+from streams.worker.judge import NOTHING, SessionJudge, TaskJudge
 from streams.worker.keeping import keeping
 from streams.worker.outgoing import alert_record, forwarded, kind_of, refused
 from streams.worker.records import UnsupportedRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from aiokafka.structs import ConsumerRecord
 
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from streams.forwarded import Origin
     from streams.metrics import WorkerMetrics
     from streams.worker.judge import Detection, Judge, Judged
-    from streams.worker.live import Live
+    from streams.worker.keeping import Keeping
+    from streams.worker.live import LiveTable
     from streams.worker.outgoing import Outgoing
     from streams.worker.overrides import Overrides
     from streams.worker.partition import Partition
@@ -44,6 +47,37 @@ STATE_ERRORS = (MemoryError, UnsupportedRecord, UnsupportedState)
 
 MAX_FAILURES_LOGGED = 100
 """Failures of detectors, told apart by where they happen, whose traceback is logged; the metric counts all."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What is the same for the records that are applied in one go, and what is counted of them.
+
+    Attributes:
+        partition: whose sessions or tasks they change.
+        topic: the topic they were read from.
+        name: its short name.
+        table: the states that they change.
+        judge: how they are read and judged.
+        kept: how long the states are kept.
+        shortest_ms: nothing expires within it.
+        again: see `Applier.apply`.
+        results: how many came to which result.
+        misrouted: how many are in a partition that is not theirs.
+        expired: how many states were begun anew.
+    """
+
+    partition: Partition
+    topic: Topic
+    name: str
+    table: LiveTable[Any]
+    judge: Judge[Any, Any]
+    kept: Keeping
+    shortest_ms: float
+    again: bool
+    results: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVENT_RESULTS, 0))
+    misrouted: int = 0
+    expired: int = 0
 
 
 class Applier:
@@ -60,6 +94,7 @@ class Applier:
         self, settings: WorkerSettings, overrides: Overrides, metrics: WorkerMetrics, detection: Detection
     ) -> None:
         self._settings = settings
+        self._names = {topic.name: name for name, topic in settings.inputs.items()}
         self._overrides = overrides
         self._metrics = metrics
         self._sessions = SessionJudge(overrides, detection)
@@ -67,54 +102,84 @@ class Applier:
         self._failures: set[str] = set()
         self._made_anew: set[TopicPartition] = set()
 
-    def apply(self, partition: Partition, topic: Topic, records: Sequence[ConsumerRecord]) -> None:
+    def apply(
+        self, partition: Partition, topic: Topic, records: Iterable[ConsumerRecord], *, again: bool = False
+    ) -> None:
         """Apply records of one input partition, in their order.
 
         Args:
             partition: whose sessions or tasks they change.
             topic: the topic they were read from.
             records: the records; none of them was applied before.
+            again: whether they were, and that is undone: they are not counted another time. States are then encoded
+                after each, which tells of which record one cannot be.
 
         Raises:
             UnsupportedRecord: a session or task was stored in a form that this release does not read.
             UnsupportedState: likewise its state.
         """
+        table: LiveTable[Any] = partition.table(topic)
         judge: Judge[Any, Any] = self._tasks if topic is TASK_EVENTS else self._sessions
-        table = partition.table(topic)
         kept = keeping(topic, self._overrides.policy.common)
-        expired = self._metrics.tasks_expired if topic is TASK_EVENTS else self._metrics.sessions_expired
-        results = dict.fromkeys(EVENT_RESULTS, 0)
-        misrouted = 0
+        run = Run(partition, topic, topic.name, table, judge, kept, kept.shortest_ms, again)
+        apply = self._apply
         for record in records:
-            live: Live[Any] | None = None
             try:
-                check_header_names(record.headers)
-                event, place = judge.read(topic, record)
-                live = table.get(record.key)
-                misrouted += live.misrouted
-                if self._applied_before(live, topic, record):
-                    continue
-                if live.expired(kept, record.timestamp):
-                    table.begin_anew(record.key, live)
-                    expired.inc()
-                judged = judge.judge(live.state, event)
-                written = self._written(record, judged, place)
-                table.keep(record.key, live)
-                # From here on nothing fails any more: the event is applied whole.
-                live.applied[topic.name] = record.offset, record.timestamp
-                self._put(partition, judged, written)
-                results[judged.result] += 1
+                apply(run, record)
             except InvalidEvent as problem:
                 self.refuse(partition, record, problem)
             except STATE_ERRORS:
                 raise
             except Exception as failure:  # noqa: BLE001 - told in the log, the metric and the dead letter
-                self._fail(partition, live, record, failure)
-        for result, count in results.items():
-            if count:
-                self._metrics.events.labels(records[0].topic, result).inc(count)
-        if misrouted:
-            self._metrics.misrouted.labels(records[0].topic).inc(misrouted)
+                live = table.loaded(record.key)
+                since = [] if live is None else live.restore()
+                if since:
+                    # It may be due to one of those before, which could not be told as long as nothing was encoded.
+                    self.redo(partition, since)
+                    self.apply(partition, topic, [record])
+                else:
+                    self._fail(partition, record, failure)
+        if not again:
+            self._count_all(run)
+
+    def _apply(self, run: Run, record: ConsumerRecord) -> None:
+        """Apply one record whole, or raise."""
+        if record.headers:
+            check_header_names(record.headers)
+        event, place = run.judge.read(run.topic, record)
+        key, offset, at_ms, name = record.key, record.offset, record.timestamp, run.name
+        live = run.table.get(key)
+        run.misrouted += live.misrouted
+        last = live.applied.get(name)
+        if last is not None and offset <= last[0] and self._applied_before(last, record):
+            return
+        if at_ms - live.latest_ms > run.shortest_ms and live.expired(run.kept, at_ms):
+            run.table.begin_anew(key, live)
+            run.expired += 1
+        judged = run.judge.judge(live.state, event)
+        live.note(name, offset, at_ms)
+        if run.again or judged.alerts or judged.task_event is not None:
+            written = self._written(record, judged, place or origin(record))
+            live.keep()
+            # From here on nothing fails any more: the event is applied whole.
+            for out in written:
+                run.partition.put(out)
+        else:
+            live.keep_later(record)
+        run.table.change(key, live)
+        run.results[judged.result] += 1
+        if judged is not NOTHING and not run.again:
+            self._count(judged)
+
+    def redo(self, partition: Partition, records: Iterable[ConsumerRecord]) -> None:
+        """Apply the records of a state again that was restored, each as far as it can be.
+
+        Args:
+            partition: whose state it is.
+            records: what `Live.restore` gave.
+        """
+        for record in records:
+            self.apply(partition, self._settings.inputs[record.topic], [record], again=True)
 
     def _written(self, record: ConsumerRecord, judged: Judged, place: Origin) -> list[Outgoing]:
         trace = traceparent(record.headers)
@@ -123,9 +188,7 @@ class Applier:
             written.append(forwarded(self._settings, judged.task_event, place, trace))
         return written
 
-    def _put(self, partition: Partition, judged: Judged, written: list[Outgoing]) -> None:
-        for out in written:
-            partition.put(out)
+    def _count(self, judged: Judged) -> None:
         for alert in judged.alerts:
             self._metrics.alerts.labels(alert.level, alert.detector).inc()
         if judged.task_event is not None:
@@ -136,6 +199,16 @@ class Applier:
             self._metrics.control.labels(judged.action).inc()
         for detector in judged.silenced:
             self._metrics.false_alarms.labels(detector).inc()
+
+    def _count_all(self, run: Run) -> None:
+        metrics, source = self._metrics, self._names[run.name]
+        for result, count in run.results.items():
+            if count:
+                metrics.events.labels(source, result).inc(count)
+        if run.misrouted:
+            metrics.misrouted.labels(source).inc(run.misrouted)
+        if run.expired:
+            (metrics.tasks_expired if run.topic is TASK_EVENTS else metrics.sessions_expired).inc(run.expired)
 
     def refuse(self, partition: Partition, record: ConsumerRecord, problem: InvalidEvent) -> None:
         """Have a record written to the dead letters: key, value and headers as they came, and why."""
@@ -150,10 +223,7 @@ class Applier:
             self._metrics.source_resets.inc()
             logger.warning("%s-%d was made anew (or cut): offsets begin again, and its events are applied", *tp)
 
-    def _applied_before(self, live: Live[Any], topic: Topic, record: ConsumerRecord) -> bool:
-        last = live.applied.get(topic.name)
-        if last is None or record.offset > last[0]:
-            return False
+    def _applied_before(self, last: tuple[int, int], record: ConsumerRecord) -> bool:
         if record.timestamp > last[1]:
             # The broker stamps inputs as they come, so these are no old records.
             self.note_anew(TopicPartition(record.topic, record.partition))
@@ -168,10 +238,8 @@ class Applier:
         )
         return True
 
-    def _fail(self, partition: Partition, live: Live[Any] | None, record: ConsumerRecord, failure: Exception) -> None:
+    def _fail(self, partition: Partition, record: ConsumerRecord, failure: Exception) -> None:
         """Set one event aside that our own code fails on; else it would stop its partition for ever."""
-        if live is not None:
-            live.restore()
         frames = traceback.extract_tb(failure.__traceback__)
         place = f"{type(failure).__name__} at {frames[-1].filename}:{frames[-1].lineno}"
         if place not in self._failures and len(self._failures) < MAX_FAILURES_LOGGED:

@@ -10,15 +10,22 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from itertools import islice
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from streams.worker.faults import EXIT_FAILED, EXIT_GAP
 from streams.worker.ownership import EXTRA_OWNER
 from streams.worker.positions import Meaning, meaning
-from streams.worker.settings import MAX_QUEUED_BYTES, MAX_QUEUED_RECORDS, MAX_UNCOMMITTED_RECORDS, SLICE_RECORDS
+from streams.worker.settings import (
+    MAX_QUEUED_BYTES,
+    MAX_QUEUED_RECORDS,
+    MAX_UNCOMMITTED_RECORDS,
+    SLICE_RECORDS,
+    SLICE_SECONDS,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import NoReturn
 
     from aiokafka import TopicPartition
@@ -61,6 +68,29 @@ class Fetched:
     end: int
     records: Sequence[ConsumerRecord] = field(repr=False)
     size: int
+
+
+class Slice:
+    """Some records of a batch: those that are begun within a time.
+
+    Args:
+        records: the batch.
+        begin: the place of the first.
+    """
+
+    def __init__(self, records: Sequence[ConsumerRecord], begin: int) -> None:
+        self._records = records
+        self._begin = begin
+        self.end = begin
+        """The place after the last one that was given out."""
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        until = monotonic() + SLICE_SECONDS
+        for record in self._records[self._begin : self._begin + SLICE_RECORDS]:
+            self.end += 1
+            yield record
+            if monotonic() >= until:
+                return
 
 
 class Bounds(Protocol):
@@ -198,19 +228,22 @@ class Engine:
                 partition.fresh.remove(tp)
                 if await self._begins_again(partition, topic, records[0]):
                     self._applier.note_anew(tp)
-        for begin in range(0, len(records), SLICE_RECORDS):
+        done = 0
+        while done < len(records):
             while partition.uncommitted >= MAX_UNCOMMITTED_RECORDS and not partition.ended:
                 partition.room.clear()
                 await partition.room.wait()
             if partition.ended:
                 return
-            part = records[begin : begin + SLICE_RECORDS]
+            part = Slice(records, done)
             try:
                 self._applier.apply(partition, topic, part)
             except BaseException:
                 partition.spoil()
                 raise
-            partition.advance(tp, part[-1].offset + 1, len(part), part[-1].timestamp)
+            last = records[part.end - 1]
+            partition.advance(tp, last.offset + 1, part.end - done, last.timestamp)
+            done = part.end
             await asyncio.sleep(0)
         if not partition.ended and fetched.end > partition.positions[tp]:
             partition.advance(tp, fetched.end, 0, -1)

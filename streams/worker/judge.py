@@ -14,10 +14,10 @@ import detectors
 from detectors.loops import dismissed
 from schemas.decode import check_key, decode
 from schemas.events import Control
-from streams.forwarded import Origin, origin, read_forwarded
+from streams.forwarded import read_forwarded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from aiokafka.structs import ConsumerRecord
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from schemas.events import ControlAction, SessionInput
     from schemas.outputs import Alert
     from schemas.topics import Topic
+    from streams.forwarded import Origin
     from streams.worker.overrides import Overrides
 
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -49,14 +50,14 @@ DETECTION = Detection()
 
 
 class Judged(NamedTuple):
-    """What came of an event.
+    """What came of an event, as most: nothing.
 
     ``result`` is one of the metrics' EVENT_RESULTS, ``score`` the spin score of a call that has one of its own.
     ``action`` is what a person or orchestrator decided, ``silenced`` the detectors of loops that they marked as wrong.
     """
 
-    alerts: list[Alert]
-    muted: bool
+    alerts: Sequence[Alert] = ()
+    muted: bool = False
     result: str = "applied"
     task_event: TaskEvent | None = None
     score: float | None = None
@@ -64,11 +65,15 @@ class Judged(NamedTuple):
     silenced: tuple[str, ...] = ()
 
 
+NOTHING = Judged()
+"""The one of most events."""
+
+
 class Judge(Protocol, Generic[S_contra, E]):
     """How the records of an input are read and judged."""
 
-    def read(self, topic: Topic, record: ConsumerRecord) -> tuple[E, Origin]:
-        """Read a record, and say where the agent's own record stands.
+    def read(self, topic: Topic, record: ConsumerRecord) -> tuple[E, Origin | None]:
+        """Read a record, and say where the agent's own record stands, if it is another one.
 
         Raises:
             InvalidEvent: it cannot be read, or has another key.
@@ -90,33 +95,38 @@ class SessionJudge:
         self._overrides = overrides
         self._step = detection.step
 
-    def read(self, topic: Topic, record: ConsumerRecord) -> tuple[SessionInput, Origin]:
+    def read(self, topic: Topic, record: ConsumerRecord) -> tuple[SessionInput, None]:
         """See `Judge`."""
         event = cast("SessionInput", decode(topic, record.value, record.headers))
         check_key(topic, event, record.key)
-        return event, origin(record)
+        return event, None
 
     def judge(self, state: SessionState, event: SessionInput) -> Judged:
         """See `Judge`. What the event does not say of agent and task is taken from what the session said before."""
-        agent, task = event.agent or state.agent, event.task or state.task
-        limits, muted = self._overrides.resolve(
-            agent,
-            task,
-            session_id=event.session_id,
-            task_id=(task.id if task else None) or event.session_id,
-            at=event.occurred_at,
-        )
+        limits, muted = self._overrides.same_for_all, False
+        if limits is None:
+            agent, task = event.agent or state.agent, event.task or state.task
+            limits, muted = self._overrides.resolve(
+                agent,
+                task,
+                session_id=event.session_id,
+                task_id=(task.id if task else None) or event.session_id,
+                at=event.occurred_at,
+            )
         duplicates, late, calls = state.duplicates, state.late, state.calls
         action = event.action if isinstance(event, Control) else None
         before = dismissed(state.loops) if action == "false_alarm" else {}
         alerts, task_event = self._step(state, event, limits)
         result = "late" if state.late != late else "duplicate" if state.duplicates != duplicates else "applied"
+        score = state.latest_score if state.calls != calls else None
+        if score is None and action is None and task_event is None and not alerts and result == "applied":
+            return NOTHING
         return Judged(
             alerts,
             muted,
             result,
             task_event,
-            score=state.latest_score if state.calls != calls else None,
+            score=score,
             action=action if result == "applied" else None,
             silenced=_silenced(state, before) if action == "false_alarm" else (),
         )

@@ -40,6 +40,11 @@ class Keeping:
     idle_ms: float
     over_ms: float
 
+    @property
+    def shortest_ms(self) -> float:
+        """The shorter of the two: nothing expires within it."""
+        return min(self.idle_ms, self.over_ms)
+
     def expired(self, latest_ms: int, *, over: bool, next_ms: float) -> bool:
         """Tell whether a record begins a state anew.
 

@@ -52,6 +52,11 @@ class Overrides:
         self._merged: dict[tuple[Held, tuple[str, ...]], Limits] = {}
 
     @property
+    def same_for_all(self) -> Limits | None:
+        """The limits by which everything is judged, unmuted; None where a rule or an override makes a difference."""
+        return None if self._by_scope or self._policy.rules else self._policy.common
+
+    @property
     def policy(self) -> Policy:
         """The policy in force."""
         return self._policy

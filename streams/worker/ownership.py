@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from aiokafka import AIOKafkaProducer
+    from aiokafka.structs import ConsumerRecord
 
     from streams.metrics import WorkerMetrics
     from streams.worker.changelogs import Changelogs
@@ -59,6 +60,7 @@ class Ownerships:
         settings: names and times.
         count: how many partitions the inputs have.
         changelogs: what is stored.
+        redo: see `Partition`.
         extra: partitions of other inputs, of topics that every worker reads whole; partition 0 commits their offsets.
         metrics: counts.
         abandon: ends the process.
@@ -70,6 +72,7 @@ class Ownerships:
         *,
         count: int,
         changelogs: Changelogs,
+        redo: Callable[[Partition, list[ConsumerRecord]], None],
         extra: Callable[[], Collection[TopicPartition]],
         metrics: WorkerMetrics,
         abandon: Callable[[int, str], NoReturn],
@@ -77,6 +80,7 @@ class Ownerships:
         self._settings = settings
         self._count = count
         self.changelogs = changelogs
+        self._redo = redo
         self._extra = extra
         self._metrics = metrics
         self._abandon = abandon
@@ -143,6 +147,7 @@ class Ownerships:
                 sessions=self._live(SESSIONS, number, self._settings.sessions_changelog),
                 tasks=self._live(TASKS, number, self._settings.tasks_changelog),
                 positions={tp: at for tp, at in positions.items() if number == self._owner(tp)},
+                redo=self._redo,
             )
             for number in numbers
         }

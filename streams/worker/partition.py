@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 from streams.topics import TASK_EVENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiokafka import TopicPartition
+    from aiokafka.structs import ConsumerRecord
 
     from detectors import SessionState, TaskState
     from schemas.topics import Topic
@@ -49,6 +52,7 @@ class Partition:
         sessions: its sessions.
         tasks: its tasks.
         positions: for each input partition the offset that comes next: the committed one.
+        redo: applies records again, of a state that was restored.
     """
 
     def __init__(
@@ -58,11 +62,13 @@ class Partition:
         sessions: LiveTable[SessionState],
         tasks: LiveTable[TaskState],
         positions: dict[TopicPartition, int],
+        redo: Callable[[Partition, list[ConsumerRecord]], None],
     ) -> None:
         self.number = number
         self.sessions = sessions
         self.tasks = tasks
         self.positions = positions
+        self._redo = redo
         self.committed = dict(positions)
         self.applied: dict[TopicPartition, int] = {}
         self.applied_ms: dict[TopicPartition, int] = {}
@@ -121,6 +127,9 @@ class Partition:
         """Take what is to be committed; None when there is nothing. State and offsets agree: nothing awaits in here."""
         if self._spoilt or not (self.applied or self._outgoing or self.sessions.changed or self.tasks.changed):
             return None
+        for table in (self.sessions, self.tasks):
+            for live in table.encode():
+                self._redo(self, live.restore())
         taken = Snapshot(self.sessions.take(), self.tasks.take(), self._outgoing, self.applied)
         self._outgoing, self.applied = [], {}
         self.uncommitted = 0

@@ -97,8 +97,8 @@ def encode_stored(kind: int, applied: dict[str, tuple[int, int]], state: bytes, 
         kind: see `Stored`.
         over: see `Stored`.
     """
-    packed = bytes(cramjam.lz4.compress_block(state))
-    return _ENCODER.encode(Stored(FORMAT, kind, _VERSIONS[kind].current, over, applied, packed))
+    packed = memoryview(cramjam.lz4.compress_block(state))
+    return _ENCODER.encode((FORMAT, kind, _VERSIONS[kind].current, over, applied, packed))  # a `Stored`
 
 
 def decode_stored(data: bytes) -> Stored:

@@ -22,9 +22,12 @@ StateStore = Literal["memory", "rocksdb"]
 POLL_RECORDS = 2_000
 """Most records of one fetch that are handed over at once; what a partition has beyond waits for the next turn."""
 
-SLICE_RECORDS = 32
-"""Records applied without a break: at some 400 microseconds each, 13 ms in which commits, other partitions and the
-health page wait. A commit takes ten turns of the event loop or so, hence that long each while a flood is worked off."""
+SLICE_SECONDS = 0.005
+"""For how long records are applied without a break; commits, other inputs and the health page wait for the one under
+way to end. A commit takes ten turns of the event loop or so, in each of which every input may have a slice."""
+
+SLICE_RECORDS = 500
+"""Most records of such a slice, and records looked at likewise where nothing is applied."""
 
 FETCH_BYTES = 4 * 2**20
 """Most bytes of one partition in one fetch (a single larger record still comes)."""
@@ -35,8 +38,9 @@ MAX_QUEUED_RECORDS = 4 * POLL_RECORDS
 MAX_QUEUED_BYTES = 32 * 2**20
 """Bytes likewise."""
 
-MAX_UNCOMMITTED_RECORDS = 200_000
-"""Records of one partition applied since its last commit before it waits for one; reached when commits stall."""
+MAX_UNCOMMITTED_RECORDS = 50_000
+"""Records of one partition applied since its last commit before it waits for one; reached when commits stall. A core
+applies no more than half as many in the half second between two commits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,38 @@
 """Hands whole batches to Faust, and lets our transactions do what Faust's offset commits would.
 
-Overrides of faust-streaming 0.15.3 (aiokafka 0.14, mode 0.7.1; pinned, since these are inner parts):
+Overrides of faust-streaming 0.15.3 (aiokafka 0.14, mode 0.7.1; pinned, since these are inner parts), and the tests that
+would notice if a release of these broke them:
 
 * `BatchConsumer.getmany` yields one message per fetched batch of a partition where Faust yields one per record, which
   costs it some 200 microseconds each. What was read of a changelog is applied here: Faust drops what it has queued of
   the copies of others' partitions when a recovery ends, and goes on after an error. The message it gets instead only
   says how far was read, markers at the end included.
+  tests/integration/test_fencing.py::test_recovery_is_a_fold_of_the_changelog
+  tests/integration/test_state_store.py::test_a_standby_takes_over
 * `BatchConsumer.resume_flow` fetches nothing while partitions are taken over: until Faust hears of them, a recovery
   that the rebalance broke off goes on, and has them fetched from wherever they are.
+  tests/streams/worker/test_transport.py::test_a_recovery_that_was_broken_off_has_nothing_fetched
+  tests/integration/test_fencing.py::test_rebalances_in_the_middle_of_recovery
 * `BatchConsumer._getmany` leaves out partitions that have enough waiting. Faust counts messages, and ours are batches.
   It leaves out inputs until Faust has sought what is committed of them and has cleared its streams' queues.
+  tests/streams/worker/test_transport.py::test_inputs_are_fetched_once_their_committed_offsets_are_sought
+  tests/integration/test_positions.py::test_nothing_is_lost_while_committed_offsets_are_sought
 * `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) and opens what is
   stored of them before Faust's recovery starts; `on_partitions_revoked` gives them up before Faust tells the tables.
+  tests/integration/test_fencing.py::test_the_former_owner_is_fenced_before_positions_are_read
+  tests/integration/test_workers.py::test_partitions_move_back_and_forth
 * `FetchThread._fetch_records` notes under which ownership and from which position to which each fetch went. It waits
   for records by itself, so that position and records are taken in one go.
   It lets the partitions take turns, where aiokafka hands over all that it fetched of one before the next.
+  tests/integration/test_positions.py::test_a_lost_batch_ends_the_worker
+  tests/integration/test_poison.py::test_a_flood_from_one_session
 * `FetchThread._create_worker_consumer` reads committed records only; Faust does so only inside its own transactions.
   It also shortens the time that a broker may hold an empty fetch back.
+  tests/integration/test_positions.py::test_input_written_in_transactions
 * `BatchSchema` lets a batch pass undecoded.
+  tests/integration/test_main_job.py::test_recordings_in_verdicts_out
+
+That nothing is lost or written twice by all of them together is for tests/torture/test_torture.py to notice.
 
 Input topics are declared with `acks=False`, so Faust keeps no account of their offsets and commits none. No offset is
 ever sought here: Faust seeks the committed ones when recovery is done.

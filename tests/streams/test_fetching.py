@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -63,3 +64,13 @@ def test_what_cannot_be_read_comes_after_what_can(damage: str) -> None:
     with pytest.raises(UnreadableBatch, match="t-3 cannot be read from offset 2 on") as caught:
         list(fetched(bytes(bad), start=2))
     assert "kafka-delete-records.sh, offset 3" in str(caught.value)
+
+
+def test_whoever_breaks_off_goes_on_later() -> None:
+    """A fetch is handed over in parts: each begins behind the one before, one by one or as many as are wanted."""
+    found = fetched(batch([(1, b"k", b"v", [])] * 7))
+    parts = [[record.offset for record in islice(found, 2)], [next(found).offset], [each.offset for each in found]]
+    assert parts == [[0, 1], [2], [3, 4, 5, 6]]
+    assert list(found) == []
+    assert next(found, None) is None
+    assert found.next_fetch_offset == 7

@@ -2,10 +2,10 @@
 
     python -m tests.torture.armed [--unfenced] POINT worker ...
 
-SIGUSR1 has the process kill itself when it next comes to the point, SIGUSR2 has it freeze there. At `sent` the records
-and offsets of a transaction are with the brokers and only its commit is missing; at `decided` all is decided and the
-brokers know nothing of it, nor is any other transaction of the process open: what is open holds up all readers of
-committed records until it times out, where no successor fences its owner. With `--unfenced` each process has
+SIGUSR1 has the process kill itself when it next comes to the point, SIGUSR2 has it freeze there. At `sent` the offsets
+of a transaction are with the brokers, its records too or on their way, and its commit is missing; at `decided` all is
+decided and the brokers know nothing of it, nor is any other transaction of the process open: what is open holds up all
+readers of committed records until it times out, where no successor fences its owner. With `--unfenced` each process has
 transactional ids of its own, so that no later owner of a partition fences it. Everything else is the product as it is.
 """
 

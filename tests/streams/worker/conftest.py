@@ -102,6 +102,7 @@ class Bench:
             sessions=LiveTable(SESSIONS, 0, count, lambda: MemoryStates(self.stored)),
             tasks=LiveTable(TASKS, 0, count, lambda: MemoryStates(self.stored_tasks)),
             positions={TopicPartition(name, 0): 0 for name in SETTINGS.inputs},
+            redo=self.applier.redo,
         )
         return self.partition
 

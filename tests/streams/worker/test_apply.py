@@ -6,17 +6,20 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from detectors import Limits, Step, UnsupportedState, step
+from detectors import Limits, Step, UnsupportedState, decode_state, step
 from schemas import topics
 from schemas.decode import decode
-from schemas.events import SessionEvent
+from schemas.events import SessionEvent, ToolCall
 from schemas.outputs import Alert
 from streams.kafka import MAX_DEAD_LETTER_BYTES
 from streams.received import MAX_KEPT_BYTES
 from streams.worker.judge import Detection
+from streams.worker.records import decode_stored
 from tests.kit import BEGIN, outcome, tool_call, traffic, without_position
-from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
+from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench, records_from_zero
 
 if TYPE_CHECKING:
     from aiokafka.structs import ConsumerRecord
@@ -108,7 +111,7 @@ def test_each_call_with_a_spin_score_is_observed_once(bench: Bench, record: Make
             SessionEvent(event_id="u", session_id="s", occurred_at=BEGIN + timedelta(seconds=1), kind="user_message"),
             id="what has calls counted anew",
         ),
-        pytest.param(tool_call("s", 9, event_id="unwritable"), id="dead"),
+        pytest.param(tool_call("s", 9, event_id="poison"), id="dead"),
     ],
 )
 def test_an_event_without_a_spin_score_of_its_own_is_not_observed(record: MakeRecord, event: SessionInput) -> None:
@@ -222,6 +225,47 @@ def test_an_event_that_cannot_be_applied(
     assert "a detector failed" in caplog.text
     assert TELLTALE not in caplog.text
     assert not any(TELLTALE.encode() in (value or b"") for value in named.values())
+
+
+def test_a_state_that_cannot_be_encoded_is_found_with_the_commit(record: MakeRecord) -> None:
+    """Events are kept until then; the one at fault is a dead letter of the same commit, and the others are applied."""
+    bench = Bench(Detection(fragile))
+    bench.apply(map(record, CALLS[:1]))
+    bench.commit()
+    bench.apply(record(call) for call in (CALLS[1], tool_call("s", 99, event_id="unwritable"), tool_call("s", 3)))
+    assert bench.value("traction_dead_letters_total", reason="detector_error") == 0
+    taken = cast("Snapshot", bench.commit())
+    assert [out.topic for out in taken.outgoing] == [SETTINGS.dead_letters]
+    ((key, value),) = taken.sessions
+    assert (key, taken.applied) == (b"s", {TOOL_CALLS: 4})
+    stored = decode_stored(value or b"")
+    assert decode_state(stored.state) == outcome([*CALLS[:2], tool_call("s", 3)]).states["s"]
+    assert stored.applied == {"tool-calls": (3, 1_000_003)}
+
+
+EVENTS = st.tuples(st.sampled_from(["same", "other", "poison", "unwritable"]), st.sampled_from("ab"))
+
+
+@given(st.lists(st.one_of(EVENTS, st.just(("commit", ""))), max_size=40))
+def test_what_fails_leaves_no_trace_whenever_commits_come(moves: list[tuple[str, str]]) -> None:
+    """However many events are uncommitted: alerts, states and dead letters are those of the events that do not fail."""
+    bench, make, good, bad, found = Bench(Detection(fragile)), records_from_zero(), list[ToolCall](), 0, list[Alert]()
+    for number, (what, session) in enumerate(moves):
+        if what == "commit":
+            found += alerts(bench)
+            continue
+        same = {"arguments": {"path": "a"}, "result": "the same"} if what == "same" else {}
+        name = {"event_id": what} if what in {"poison", "unwritable"} else {}
+        call = tool_call(session, number, **same, **name)
+        bad += bool(name)
+        good += [] if name else [call]
+        bench.apply([make(call)])
+    found += alerts(bench)
+    wanted = outcome(good)
+    assert {alert.alert_id: without_position(alert) for alert in found} == wanted.alerts
+    states = {key.decode(): decode_state(decode_stored(value).state) for key, value in bench.stored.items()}
+    assert states == wanted.states
+    assert bench.value("traction_dead_letters_total", reason="detector_error") == bad
 
 
 def test_what_is_wrong_with_the_state_is_no_event_s_fault(record: MakeRecord) -> None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import secrets
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
+from detectors import Limits, SessionState, Step
+from schemas import topics
 from streams.kafka import KafkaSettings, producer, running
 from streams.topics import create_topics
 from streams.worker.commit import Committer
 from streams.worker.faults import EXIT_LOST
+from streams.worker.judge import Detection
+from streams.worker.live import SESSIONS, LiveTable
 from streams.worker.settings import WorkerSettings
-from tests.kit import tool_call, until
+from streams.worker.states import MemoryStates
+from tests.kit import Wire, tool_call, until
+from tests.streams.worker.conftest import Bench
 
 if TYPE_CHECKING:
-    from tests.streams.worker.conftest import Bench, MakeRecord
+    from schemas.events import SessionInput
+    from tests.streams.worker.conftest import MakeRecord
 
 
 class Ended(Exception):
@@ -24,6 +33,46 @@ class Ended(Exception):
 def abandon(code: int, message: str) -> NoReturn:
     """Stand in for the end of the process."""
     raise Ended(code, message)
+
+
+MAX_BATCH_BYTES = 2_000
+
+
+def enlarge(state: SessionState, event: SessionInput, _: Limits) -> Step:
+    """Do as detectors might that remember more than one batch takes of a session."""
+    state.calls += 1
+    state.mode = secrets.token_hex(MAX_BATCH_BYTES) if event.session_id == "large" else ""
+    return Step([])
+
+
+async def test_states_go_in_batches(record: MakeRecord, bootstrap: str, prefix: str) -> None:
+    """More than one takes, and one that is larger than any: changelog and store have each, once and in order."""
+    kafka = KafkaSettings(bootstrap=bootstrap, prefix=prefix)
+    settings = WorkerSettings(kafka=kafka, app_id=prefix.rstrip("."))
+    await create_topics(kafka, partitions=1, replication=1, app_id=settings.app_id)
+    bench, stored = Bench(Detection(enlarge)), dict[bytes, bytes]()
+    states = MemoryStates(stored)
+    bench.partition.sessions = LiveTable(SESSIONS, 0, 1, lambda: states)
+    client = producer(kafka, transactional_id=settings.transactional_id(0), max_batch_size=MAX_BATCH_BYTES)
+    apply = partial(bench.applier.apply, bench.partition, topics.TOOL_CALLS)
+    wire = Wire(kafka, settings.app_id, 1)
+    async with running(client, kafka):
+        committer = Committer(
+            bench.partition, client, settings=settings, metrics=bench.metrics, live_limit=lambda: 99, abandon=abandon
+        )
+        names = [f"s{number}" for number in range(40)]
+        apply(record(tool_call(name, 0)) for name in names)
+        apply([record(tool_call("large", 0))])
+        await committer.commit()
+        first = await wire.records(wire.changelog)
+        apply([record(tool_call("s7", 1))])
+        await committer.close()
+    assert [each.key.decode() for each in first] == [*names, "large"]
+    assert sum(len(each.value) for each in first[:-1]) > MAX_BATCH_BYTES < len(first[-1].value)
+    found = await wire.records(wire.changelog)
+    assert [each.key for each in found[len(first) :]] == [b"s7"]
+    assert states.offset == found[-1].offset
+    assert {each.key: each.value for each in found} == stored
 
 
 async def test_a_producer_that_was_fenced_before(bench: Bench, record: MakeRecord, bootstrap: str, prefix: str) -> None:

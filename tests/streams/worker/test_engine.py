@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -202,6 +203,22 @@ async def test_slices_give_way(
         await asyncio.sleep(0)
     assert turns >= 10
     assert bench.partition.positions[TOOL_CALLS] == 95
+
+
+@pytest.mark.parametrize(("each", "slices"), [(0, 1), (1, 10), (4, 25), (6, 50)])
+async def test_slices_are_bounded_by_time(
+    engine: Engine, batch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch, each: int, slices: int
+) -> None:
+    """Cheap events go on without a break; of others as many as are begun within the time, if it is only one."""
+    clock = itertools.count(step=each)
+    monkeypatch.setattr(module, "SLICE_SECONDS", 5)
+    monkeypatch.setattr(module, "monotonic", lambda: next(clock))
+    seen = set[int]()
+    work = asyncio.create_task(engine.handle(batch(0, 50), Log()))
+    while not work.done():
+        await asyncio.sleep(0)
+        seen.add(engine.ownerships.current[0].positions[TOOL_CALLS])
+    assert seen - {0} == set(range(50 // slices, 51, 50 // slices))
 
 
 async def test_a_partition_waits_for_its_commits(

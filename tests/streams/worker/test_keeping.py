@@ -53,6 +53,15 @@ def test_a_record_begins_anew_what_is_too_old(*, over: bool, after_ms: int, anew
         assert kept.removable(BEGIN_MS, over=over, now_ms=now_ms) is gone
 
 
+@pytest.mark.parametrize("kept", [Keeping(IDLE_MS, ENDED_MS), Keeping(ENDED_MS, IDLE_MS)])
+def test_nothing_expires_within_the_shortest_time(kept: Keeping) -> None:
+    """Whichever of the two times it is; a millisecond later something does."""
+    for more, wanted in ((0, False), (1, True)):
+        next_ms = BEGIN_MS + ENDED_MS + more
+        assert any(kept.expired(BEGIN_MS, over=over, next_ms=next_ms) for over in (True, False)) is wanted
+        assert (next_ms - BEGIN_MS > kept.shortest_ms) is wanted
+
+
 def test_a_clock_that_jumps_back_begins_nothing_anew() -> None:
     """What is older than the newest record is no later one; and by an hour a sweep lets clocks differ."""
     kept = Keeping(IDLE_MS, ENDED_MS)

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from detectors import TaskState, decode_task, encode_task
 from detectors.tasks.facts import Spent
 from streams.worker.keeping import Keeping
-from streams.worker.live import TASKS, LiveTable
+from streams.worker.live import MAX_SINCE_BYTES, TASKS, LiveTable
 from streams.worker.records import TASK, UnsupportedRecord, decode_stored, encode_stored
 from streams.worker.states import MemoryStates
+from tests.streams.worker.conftest import task_event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from streams.worker.states import Changes
+    from tests.streams.worker.conftest import MakeRecord
 
 TOPIC = "task-events"
 
@@ -52,9 +54,10 @@ class Table:
 
     def _applied(self, key: bytes, at_ms: int) -> None:
         live = self.live.get(key)
-        self.live.keep(key, live)
         self.offset += 1
-        live.applied[TOPIC] = self.offset, at_ms
+        live.note(TOPIC, self.offset, at_ms)
+        live.keep()
+        self.live.change(key, live)
 
     def commit(self) -> Changes:
         """Commit what changed, and give it."""
@@ -210,6 +213,20 @@ def test_memory_and_table_agree_with_a_plain_account(steps: list[tuple[str, byte
 def counts(wanted: Mapping[bytes, tuple[int, int]]) -> dict[bytes, int]:
     """Give the calls of each key."""
     return {each: wanted.get(each, (0, 0))[0] for each in KEYS}
+
+
+@pytest.mark.parametrize(("more", "encoded"), [(0, False), (1, True)])
+def test_so_much_is_kept_of_a_state_until_it_is_encoded(record: MakeRecord, *, more: int, encoded: bool) -> None:
+    """Up to the limit its records are at hand for what fails after them; with a byte more it is encoded at once."""
+    live = LiveTable(TASKS, 0, 1, MemoryStates).get(b"t")
+    live.state.spent = Spent(calls=1)
+    records = [record(task_event(), value=bytes(size)) for size in (1_000, MAX_SINCE_BYTES - 1_000 + more)]
+    for each in records:
+        live.keep_later(each)
+    assert live.kept
+    assert (live.encoded is not None) == encoded
+    assert live.restore() == ([] if encoded else records)
+    assert live.state.spent.calls == encoded
 
 
 def test_the_kept_state_is_what_is_restored(table: Table) -> None:

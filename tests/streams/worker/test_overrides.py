@@ -28,6 +28,20 @@ def override(scope: str, **fields: Any) -> Override:
     return Override(scope=scope, set_at=BEGIN, **fields)
 
 
+def test_what_holds_for_all_is_known() -> None:
+    """As long as neither a rule nor an override makes a difference, whatever was in force before."""
+    overrides = Overrides(Policy())
+    assert overrides.same_for_all is overrides.policy.common
+    overrides.put(override("session:other", mute=True))
+    assert overrides.same_for_all is None
+    overrides.remove("session:other")
+    assert overrides.same_for_all is overrides.policy.common
+    overrides.replace(Policy(rules=[Rule("code", When(role=(read_glob("code"),)))]))
+    assert overrides.same_for_all is None
+    overrides.replace(Policy(Limits(off=("spin_score",))))
+    assert overrides.same_for_all == Limits(off=("spin_score",))
+
+
 def resolve(overrides: Overrides, event: ToolCall = CALL) -> tuple[Limits, bool]:
     """Resolve what a call says itself."""
     return overrides.resolve(

@@ -127,7 +127,7 @@ class Run:
 def _state(bench: Bench, record: ConsumerRecord) -> Any:
     """Give what is kept of the session or task that a record belongs to."""
     live = bench.partition.table(SETTINGS.inputs[record.topic]).get(record.key)
-    return None if live.encoded is None else (live.encoded, live.applied)
+    return (live.form.encode(live.state), live.applied) if live.kept else None
 
 
 @settings(max_examples=200, deadline=None)
