@@ -29,6 +29,7 @@ from detectors.weights import DEFAULT_MODEL
 from docs.limit_tables import detectors, ladder, limits, meanings, table, task_detectors
 from docs.role_tables import role_table
 from docs.sink_tables import common_keys, http_keys, type_keys
+from docs.skew_tables import skew
 from schemas.invalid import InvalidEvent, Reason
 from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
@@ -315,6 +316,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/spin-score.md": {"features": features, "learned": learned},
     "docs/tools.md": {"tools": tools, "arguments": arguments},
     "docs/security.md": {"roles": role_table},
+    "docs/sizing.md": {"skew": skew},
     "docs/operating.md": {"topics": topics, "reasons": reasons, "metrics": metrics, "variables": variables},
 }
 """For each page its generated parts by name."""

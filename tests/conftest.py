@@ -27,6 +27,7 @@ PURE = (
     *(HERE / name for name in ("detectors", "fuzz", "recordings", "schemas")),
     *(HERE / "streams" / name for name in ("importers", "inspection", "training", "sinks/test_injection.py")),
     *HERE.glob("streams/escalation/test_ladder_*.py"),
+    *(HERE / f"bench/test_{name}.py" for name in ("growth", "micro", "skew", "texts")),
     *(HERE / f"streams/worker/test_{name}.py" for name in ("apply", "engine", "keeping", "live", "records", "states")),
     *(HERE / f"streams/worker/test_{name}.py" for name in ("partition", "sweep", "sweep_order", "tasks")),
 )

@@ -1,6 +1,7 @@
 """Measures what the spin score adds to the detection of one event, beside a yardstick timed in the same run.
 
-    python tests/bench/spin_score.py [--rounds N] [--json] [PATH...]
+    python tests/bench/spin_score.py
+    python tests/bench/spin_score.py --rounds 3 --json recordings/
 
 Plays recordings (those of the demo unless others are named) by the rules alone and with the score in turn; of each
 event the shortest time of all rounds counts. The yardstick is `orjson.loads` of the same event as a record. Go by the
@@ -9,11 +10,8 @@ multiple of it, since microseconds differ from machine to machine.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +22,7 @@ from detectors import SessionState, encode_state, limits_from, observe
 from schemas.encode import encode
 from schemas.events import ToolCall
 from streams.importers import Session, read_path
+from tests.bench.program import parser, run, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,24 +98,23 @@ def measure(played: Sequence[Sequence[SessionInput]], rounds: int) -> dict[str, 
     }
 
 
-def main() -> int:
+def text(found: dict[str, float]) -> str:
+    """Give the figures line by line."""
+    return "\n".join(f"{name:26} {figure:,.2f}" for name, figure in found.items())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and tell."""
-    parser = argparse.ArgumentParser(description="Measure what the spin score adds to the detection of one event.")
-    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="recordings (default: those of the demo)")
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="times that all is played (default: 7)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    asked = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="recordings (default: those of the demo)")
+    options.add_argument("--rounds", type=int, default=7, metavar="N", help="times that all is played (default: 7)")
+    asked = options.parse_args(arguments)
     played = sessions(asked.paths or [DEMO])
     if not any(played):
-        parser.error("there is no session in these paths")
-    figures = measure(played, max(asked.rounds, 1))
-    if asked.json:
-        print(json.dumps(figures))  # noqa: T201 - a program
-        return 0
-    for name, figure in figures.items():
-        print(f"{name:26} {figure:,.2f}")  # noqa: T201 - a program
+        options.error("there is no session in these paths")
+    show(measure(played, max(asked.rounds, 1)), text, as_json=asked.json)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

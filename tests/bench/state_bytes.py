@@ -1,6 +1,7 @@
 """Measures what is stored of a session and of a task, in bytes of its changelog record, and as it is in memory.
 
-    python -m tests.bench.state_bytes [--json] [PATH...]
+    python -m tests.bench.state_bytes
+    python -m tests.bench.state_bytes --json recordings/
 
 Plays recordings (synthetic sessions unless some are named), and looks at each session every ten calls and at its end,
 at each task after each of its events. The figures are the same each time; nothing is timed.
@@ -8,9 +9,6 @@ at each task after each of its events. The figures are the same each time; nothi
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +17,7 @@ from detectors import SessionState, TaskState, encode_state, encode_task, limits
 from schemas.events import ToolCall
 from streams.importers import Session, read_path
 from streams.worker.records import SESSION, TASK, encode_stored
+from tests.bench.program import parser, run, show
 from tests.kit import traffic
 
 if TYPE_CHECKING:
@@ -96,23 +95,22 @@ def measure(played: Iterable[Sequence[SessionInput]]) -> dict[str, int]:
     }
 
 
-def main() -> int:
+def text(found: dict[str, int]) -> str:
+    """Give the figures line by line."""
+    return "\n".join(f"{name:26} {figure:,}" for name, figure in found.items())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and tell."""
-    parser = argparse.ArgumentParser(description="Measure the bytes that are stored of sessions and tasks.")
-    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="recordings (default: synthetic sessions)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    asked = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="recordings (default: synthetic sessions)")
+    asked = options.parse_args(arguments)
     played = recorded(asked.paths) if asked.paths else synthetic()
     if not any(played):
-        parser.error("there is no session in these paths")
-    found = measure(played)
-    if asked.json:
-        print(json.dumps(found))  # noqa: T201 - a program
-        return 0
-    for name, figure in found.items():
-        print(f"{name:26} {figure:,}")  # noqa: T201 - a program
+        options.error("there is no session in these paths")
+    show(measure(played), text, as_json=asked.json)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)
