@@ -109,7 +109,7 @@ async def test_rebalances_in_the_middle_of_recovery(
 
     monkeypatch.setattr(BatchConsumer, "_getmany", slowly)
     monkeypatch.setattr(app, "POLL_RECORDS", 20)
-    await write(wire, 8_000)
+    await write(wire, 8_000, 4)
     inside = WorkerInside(wire, state_store=store, state_dir=tmp_path)
     owns = inside.worker.ownerships
     ready = asyncio.create_task(inside.__aenter__())

@@ -13,7 +13,7 @@ from aiokafka.admin import NewTopic
 from streams.kafka import admin, producer, running
 from streams.worker.faults import EXIT_FAILED
 from streams.worker.records import HEARTBEAT_KEY
-from tests.bench.recovery import measure, table
+from tests.bench.recovery import measure, text
 from tests.kit import assert_same, compact_at_once, outcome, traffic, until
 
 if TYPE_CHECKING:
@@ -230,10 +230,10 @@ async def test_a_directory_in_use(start: Callable[..., WorkerProcess], tmp_path:
 
 async def test_the_benchmark_of_recovery(wire: Wire, tmp_path: Path) -> None:
     """It reads in all ways what it wrote, and with its own directory a worker reads the heartbeats only."""
-    found = await measure(wire, 500, tmp_path)
+    found = await measure(wire, 500, 4, tmp_path)
     read = [way["records"] for way in found["ways"].values()]
     assert read[0] == 500
     assert read[1] >= 500
     assert read[2] >= 500
     assert 0 < read[3] < 50
-    assert "times aiokafka" in table(found)
+    assert "times aiokafka" in text(found)
