@@ -63,7 +63,7 @@ class Run:
         shortest_ms: nothing expires within it.
         again: see `Applier.apply`.
         results: how many came to which result.
-        misrouted: how many are in a partition that is not theirs.
+        misrouted: how many of those applied are in a partition that is not theirs.
         expired: how many states were begun anew.
     """
 
@@ -149,11 +149,11 @@ class Applier:
         event, place = run.judge.read(run.topic, record)
         key, offset, at_ms, name = record.key, record.offset, record.timestamp, run.name
         live = run.table.get(key)
-        run.misrouted += live.misrouted
         last = live.applied.get(name)
         if last is not None and offset <= last[0] and self._applied_before(last, record):
             return
         if at_ms - live.latest_ms > run.shortest_ms and live.expired(run.kept, at_ms):
+            live.keep()  # of what cannot be encoded the records that are at fault are to be known
             run.table.begin_anew(key, live)
             run.expired += 1
         judged = run.judge.judge(live.state, event)
@@ -168,8 +168,9 @@ class Applier:
             live.keep_later(record)
         run.table.change(key, live)
         run.results[judged.result] += 1
-        if judged is not NOTHING and not run.again:
-            self._count(judged)
+        run.misrouted += live.misrouted
+        if judged is not NOTHING:
+            self._count(judged, again=run.again)
 
     def redo(self, partition: Partition, records: Iterable[ConsumerRecord]) -> None:
         """Apply the records of a state again that was restored, each as far as it can be.
@@ -188,11 +189,13 @@ class Applier:
             written.append(forwarded(self._settings, judged.task_event, place, trace))
         return written
 
-    def _count(self, judged: Judged) -> None:
+    def _count(self, judged: Judged, *, again: bool) -> None:
         for alert in judged.alerts:
             self._metrics.alerts.labels(alert.level, alert.detector).inc()
         if judged.task_event is not None:
             self._metrics.task_events.labels(kind_of(judged.task_event)).inc()
+        if again:
+            return  # the first time nothing was written, and the rest was counted
         if judged.score is not None:
             self._metrics.spin_score.observe(judged.score)
         if judged.action is not None:

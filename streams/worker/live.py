@@ -85,7 +85,7 @@ class Live(Generic[S]):
         latest_ms: the newest of these times; 0 when nothing was applied.
         encoded: the state as it was when it was encoded last; None where there was nothing to keep.
         since: the records that were applied after that, which brought about nothing that is written.
-        since_bytes: what their values take.
+        since_bytes: what their values and headers take.
         before: what was applied when it was encoded last.
     """
 
@@ -117,8 +117,8 @@ class Live(Generic[S]):
     def note(self, topic: str, offset: int, at_ms: int) -> None:
         """Note that a record of a topic (short name) was applied."""
         self.applied[topic] = offset, at_ms
-        if at_ms > self.latest_ms:  # noqa: PLR1730 - `max` takes twice as long
-            self.latest_ms = at_ms
+        # Where a clock jumped back, what is known is no newer than what is stored, and read back, tells.
+        self.latest_ms = at_ms if at_ms >= self.latest_ms else latest_ms(self.applied)
 
     def keep(self) -> None:
         """Keep the state as it is now.
@@ -135,10 +135,14 @@ class Live(Generic[S]):
     def keep_later(self, record: ConsumerRecord) -> None:
         """Keep the state as it is now, by the record that was applied last: it is encoded when it is written.
 
+        That it cannot be encoded is noticed then, unless a later record has mended it.
+
         Raises:
             Exception: as `keep`.
         """
         size = len(record.value or b"")
+        if record.headers:
+            size += sum(len(name) + len(content or b"") for name, content in record.headers)
         if self.form.empty(self.state) or self.since_bytes + size > MAX_SINCE_BYTES:
             self.keep()
             return

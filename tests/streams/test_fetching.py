@@ -61,6 +61,9 @@ def test_what_cannot_be_read_comes_after_what_can(damage: str) -> None:
     first = fetched(good + bytes(bad))
     assert [record.offset for record in first] == [0, 1]
     assert first.next_fetch_offset == 2
+    parted = fetched(good + bytes(bad))
+    assert [record.offset for record in islice(parted, 2)] == [0, 1]
+    assert (list(parted), parted.next_fetch_offset) == ([], 2)
     with pytest.raises(UnreadableBatch, match="t-3 cannot be read from offset 2 on") as caught:
         list(fetched(bytes(bad), start=2))
     assert "kafka-delete-records.sh, offset 3" in str(caught.value)

@@ -243,6 +243,20 @@ def test_a_state_that_cannot_be_encoded_is_found_with_the_commit(record: MakeRec
     assert stored.applied == {"tool-calls": (3, 1_000_003)}
 
 
+def test_what_is_counted_when_records_are_applied_again(record: MakeRecord) -> None:
+    """An alert that is only found without the event at fault; what was counted the first time is not once more."""
+    bench, counted = Bench(Detection(fragile)), ("traction_alerts_total", {"level": "warn", "detector": "identical"})
+    bench.own(count=1_000_000)
+    anew = SessionEvent(event_id="unwritable", session_id="s", occurred_at=CALLS[1].occurred_at, kind="user_message")
+    bench.apply([*map(record, CALLS[:2]), record(anew), record(CALLS[2])])
+    before = scores(bench)
+    assert bench.value(counted[0], **counted[1]) == 0
+    assert len(alerts(bench)) == bench.value(counted[0], **counted[1]) == 1
+    bench.apply(map(record, [CALLS[3], tool_call("s", 99, event_id="poison")]))
+    assert bench.value("traction_misrouted_events_total", topic=TOOL_CALLS.topic) == 4
+    assert (before[0], scores(bench)[0]) == (0, 1)
+
+
 EVENTS = st.tuples(st.sampled_from(["same", "other", "poison", "unwritable"]), st.sampled_from("ab"))
 
 

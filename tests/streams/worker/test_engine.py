@@ -182,6 +182,7 @@ async def test_an_ownership_that_ends_in_a_batch(
 ) -> None:
     """The slice under way is finished and nothing more is applied; the offset says exactly how far it came."""
     monkeypatch.setattr(module, "SLICE_RECORDS", 2)
+    monkeypatch.setattr(module, "SLICE_SECONDS", 60)  # however busy the machine is
     work = asyncio.create_task(engine.handle(batch(0, 10), Log()))
     while bench.partition.positions[TOOL_CALLS] < 4:  # noqa: ASYNC110 - turn by turn is the point
         await asyncio.sleep(0)
@@ -226,6 +227,7 @@ async def test_a_partition_waits_for_its_commits(
 ) -> None:
     """When commits stall no more than so much is applied, and it goes on when one came through."""
     monkeypatch.setattr(module, "SLICE_RECORDS", 5)
+    monkeypatch.setattr(module, "SLICE_SECONDS", 60)  # however busy the machine is
     monkeypatch.setattr(module, "MAX_UNCOMMITTED_RECORDS", 10)
     work = asyncio.create_task(engine.handle(batch(0, 30), Log()))
     for _ in range(3):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TOPIC = "task-events"
 
+Headers = tuple[tuple[str, bytes | None], ...]
+
 KEPT = Keeping(2_000, 2_000)
 """Two seconds; with what a sweep waits beyond them, 2.1."""
 
@@ -217,10 +219,12 @@ def counts(wanted: Mapping[bytes, tuple[int, int]]) -> dict[bytes, int]:
 
 @pytest.mark.parametrize(("more", "encoded"), [(0, False), (1, True)])
 def test_so_much_is_kept_of_a_state_until_it_is_encoded(record: MakeRecord, *, more: int, encoded: bool) -> None:
-    """Up to the limit its records are at hand for what fails after them; with a byte more it is encoded at once."""
+    """Up to the limit, with headers, its records are at hand for what fails later; a byte more, and it is encoded."""
     live = LiveTable(TASKS, 0, 1, MemoryStates).get(b"t")
     live.state.spent = Spent(calls=1)
-    records = [record(task_event(), value=bytes(size)) for size in (1_000, MAX_SINCE_BYTES - 1_000 + more)]
+    left = MAX_SINCE_BYTES - 1_000 - len("name") - 500 + more
+    sizes: list[tuple[int, Headers]] = [(1_000, ()), (left, (("name", bytes(500)), ("", None)))]
+    records = [record(task_event(), value=bytes(size), headers=headers) for size, headers in sizes]
     for each in records:
         live.keep_later(each)
     assert live.kept
