@@ -182,13 +182,14 @@ def _about(message: str, telling: str) -> int:
 
 def _telling(message: str) -> str:
     """Return the line that tells what failed, empty when there is none."""
-    raw = bounded(message).splitlines()
+    read = bounded(message)
+    raw = read.splitlines()
     lines = [line.strip()[:_LINE_CHARS] for line in raw if line.strip()]
     if not lines:
         return ""
     if said := _SAID.search(message[:_TAIL_CHARS]):
         return (said.group(1) or said.group(2))[:_LINE_CHARS]
-    exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)] if has_any(message, _EXCEPTION_PARTS) else []
+    exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)] if has_any(read, _EXCEPTION_PARTS) else []
     if "Traceback (most recent call last)" in message and not exceptions:
         exceptions = [line[:_LINE_CHARS] for line in raw if _RAISED.match(line)]
     return (

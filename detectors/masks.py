@@ -8,35 +8,33 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from detectors.glance import DIGITS, has_any
-
 MAX_READ_CHARS = 65_536
 """How much of one text is read: beginning and end, and the length; bounds the work for one event."""
 
 MASK = "<~>"
 
 # Each pattern begins with a plain set of characters, so that the engine skips to where a match can begin; word
-# boundaries are looked behind for. One pattern for all of them took ten times as long. Signs are cheaper still: they
-# begin with one plain character.
-_VOLATILE: tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...], re.Pattern[str]], ...] = (
+# boundaries are looked behind for. One pattern for all of them took ten times as long. Signs begin with one plain
+# character, which is found ten times as quickly: that is why digits are zeros in what they are looked for in.
+_VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Pattern[str]], ...] = (
     (
         (),
-        (re.compile("-[0-9a-fA-F]{4}-"),),
+        (re.compile(rb"-[0a-f]{4}-[0a-f]{4}-"),),
         re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"),  # UUID
     ),
     (
         (),
-        (re.compile("/(?:tmp|var/(?:tmp|folders))/"),),
+        (re.compile(b"/(?:tmp|var/(?:tmp|folders))/"),),
         re.compile(r"""/(?<![\w.~-]/)(?:private/)?(?:tmp|var/tmp|var/folders)/[^\s'"`:;,)\]>]+"""),
     ),
     (
         (),
-        (re.compile("_[A-Za-z0-9]{12}"), re.compile("-[A-Za-z0-9]{12}")),
+        (re.compile(b"_(?<=[glnpqsu].)[a-z0]{12}"), re.compile(b"-(?<=[glnpqsu].)[a-z0]{12}")),
         re.compile(r"(?:call|toolu|req|msg|chatcmpl|resp|sess|run)[_-][A-Za-z0-9]{12,}"),  # generated id
     ),
     (
         (),
-        (re.compile(r":\d\d:\d\d"),),
+        (re.compile(b":00:00"),),
         re.compile(
             r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +(?:\d{1,2} )?[A-Z][a-z]{2} [\d ]*"  # as `date` prints it
             r"\d\d:\d\d:\d\d(?: [A-Z]{2,5})?(?: \d{4})?"
@@ -44,7 +42,12 @@ _VOLATILE: tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...], re.Pattern[
     ),
     (
         (),
-        (),
+        (
+            re.compile(
+                rb"0(?<![0a-z_.].)(?:000-00-00|0?:00:00|x[0a-f]{6}|0{9}"
+                rb"|0*+(?:m0|(?:\.0++)? ?(?:[nu?m]?s|secs?|seconds?|mins?|minutes?)\b))"  # the micro sign is a ?
+            ),
+        ),
         re.compile(
             r"""(?x)
             [0-9](?<![0-9A-Za-z_.].)(?=\d*+[-:.\ msxnuµ]|[6-9]\d{8})(?:  # by what follows most are passed over
@@ -58,8 +61,18 @@ _VOLATILE: tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...], re.Pattern[
         ),
     ),
     (
-        ("pid", "process", "attempt", "try", "step", "iteration", "turn", "moves", ": line "),
-        (),
+        (b"pid", b"process", b"attempt", b"try", b"step", b"iteration", b"turn", b"moves", b": line "),
+        (
+            re.compile(
+                rb"""(?x)
+                0(?<![0a-z_.].)(?:(?<=[dtypns]\W.)|(?<=[dst]\W\W.)|(?<=e\ .))(?:
+                    (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
+                  | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
+                  | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)|(?<=\bmoves\W.)|(?<=\bmoves\W\W.)
+                  | (?<=:\ line\ .)
+                )"""
+            ),
+        ),
         re.compile(
             r"""(?xi)
             [0-9](?<![0-9A-Za-z_.].)(?:(?<=[dtypns]\W.)|(?<=[dst]\W\W.)|(?<=e\ .))(?:  # by what precedes, likewise
@@ -71,8 +84,16 @@ _VOLATILE: tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...], re.Pattern[
         ),
     ),
     (
-        ("duration", "elapsed", "latency", "took", "execution", "wall", "taken"),
-        (),
+        (b"duration", b"elapsed", b"latency", b"took", b"execution", b"wall", b"taken"),
+        (
+            re.compile(
+                rb"""(?x)0(?<=[=:\ ].)(?:
+                    (?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)..)|(?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)["'=:\ ]..)
+                  | (?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)["'=:\ ][=:\ ]..)
+                  | (?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)["'][=:\ ][=:\ ]..)
+                )"""
+            ),
+        ),
         re.compile(  # durationMs=12, "took": 3.5
             r"""(?x)(?:
                 duration|Duration|elapsed|Elapsed|latency|Latency|took|Took|time[_\ ]taken|Time[_\ ]taken
@@ -81,10 +102,17 @@ _VOLATILE: tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...], re.Pattern[
         ),
     ),
     (
-        ("left", "remain", "used", "attempts", "guesses", "tries"),
+        (b"left", b"remain", b"used", b"attempts", b"guesses", b"tries"),
         (
-            re.compile(r" (?:of \d(?<=\d of \d)|(?:left|u[s\u017f]ed|rema)(?<=[s\u017f] ....))"),
-            re.compile(r"""attempt[s\u017f]?["']?\s?[:=]\s?\d"""),
+            re.compile(
+                rb"""(?x)0(?:
+                    \ (?:of\ 0|(?:credits|attempts|guesses|tries|turns|moves|calls|tokens)\ )
+                  | (?<=\W.)(?:
+                      (?<=(?:left|ning|used)\W.)|(?<=(?:left|ning|used)\W\W.)|(?<=(?:left|ning|used)\W\W\W.)
+                    | (?<=(?:.pt|pts|[pt][ts]\W|[ts]\W\W)[:=].)|(?<=(?:.pt|pts|[pt][ts]\W|[ts]\W\W)[:=]\W.)
+                  )
+                )"""
+            ),
         ),
         re.compile(  # what is left of a budget
             r"""(?i)\b\d+ of \d+ (?:guesses|attempts|tries|turns|moves|calls)\b|["']?\battempts?["']?\s?[:=]\s?\d+"""
@@ -92,22 +120,29 @@ _VOLATILE: tuple[tuple[tuple[str, ...], tuple[re.Pattern[str], ...], re.Pattern[
             r"""|\b\d+ (?:credits|attempts|guesses|tries|turns|moves|calls|tokens) (?:left|remaining|used)\b"""
         ),
     ),
-    (("-= ",), (), re.compile(r"-= [^=\n]{1,60} =-\d+/\d+")),  # the status line of an interactive fiction
-    ((" id=",), (), re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>""")),  # a wrapper with a nonce
-    (("session",), (), re.compile(r"(?:session|Session)[=: ]{1,2}[A-Za-z]+[-_]\d+")),
+    ((), (re.compile(b"=-0"),), re.compile(r"-= [^=\n]{1,60} =-\d+/\d+")),  # the status line of an interactive fiction
+    ((), (re.compile(b"=(?<= id.)"),), re.compile(r"""</?[\w-]+ id=["']?[\w-]{4,}["']?>""")),  # a wrapper with a nonce
+    ((b"session",), (), re.compile(r"(?:session|Session)[=: ]{1,2}[A-Za-z]+[-_]\d+")),
     (
-        ("session", "request", "trace", "delivery", "nonce"),
-        (),
+        (b"session", b"request", b"trace", b"delivery", b"nonce"),
+        (re.compile(b"0[a-z0_?-]{5}"),),
         re.compile(
             r"(?:session|Session|request|Request|trace|Trace|delivery|Delivery|nonce)(?:[ _-]?[Ii][Dd])?[=: \"']{1,3}"
             r"[\w-]*\d[\w-]{5,}"
         ),
     ),
 )
-"""What is masked: words and signs, and the pattern. One of each is in every text that it matches, in lower case."""
+"""What is masked: words, signs, and the pattern. It runs in texts that have one of each, as `_looked_at` shows them.
+
+One of the signs is in every text that it matches, so that they only save time.
+"""
 
 _WITHOUT_DIGITS = tuple(_VOLATILE[number] for number in (0, 1, 2, 9))
 """Those that a text without a digit may match."""
+
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_UNFORESEEN = re.compile("[\u0130\u0131\u017f]|[\u0660-\U0001fbf9](?<=\\d)")
+"""What may be matched as a digit or an ASCII letter and is a ? in what signs are looked for in."""
 
 _COLOURS = re.compile(r"\x1b\[[\d;]{0,20}m")
 _DETAIL = re.compile(
@@ -152,22 +187,31 @@ def mask_failure(line: str, arguments: Any) -> str:
 
 
 def _mask_volatile(text: str) -> str:
-    lower = text.lower()
-    for words, signs, pattern in _VOLATILE if not text.isascii() or has_any(text, DIGITS) else _WITHOUT_DIGITS:
+    whole = shown = _looked_at(text)
+    blind = not text.isascii() and _UNFORESEEN.search(text) is not None
+    for words, signs, pattern in _VOLATILE if b"0" in whole or not text.isascii() else _WITHOUT_DIGITS:
+        if not blind:
+            for sign in signs:
+                if sign.search(shown):
+                    break
+            else:
+                if signs:
+                    continue
         for word in words:
-            if word in lower:
+            if word in whole:
                 break
         else:
             if words:
                 continue
-        for sign in signs:
-            if sign.search(lower):
-                break
-        else:
-            if signs:
-                continue
-        text = pattern.sub(MASK, text)
+        masked = pattern.sub(MASK, text)
+        if masked != text:  # what stood before a mask may have hidden a sign behind it
+            text, shown = masked, _looked_at(masked)
     return text
+
+
+def _looked_at(text: str) -> bytes:
+    """Return a text as signs and words are looked for in it: in lower case, digits 0, what is beyond ASCII ?."""
+    return text.lower().encode("ascii", "replace").translate(_ZEROS)
 
 
 def echoes_of(arguments: Any) -> list[str]:

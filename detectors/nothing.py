@@ -44,7 +44,7 @@ _NO_WORDS = frozenset(
 )
 """Of which one, or `_ZERO`, is in every text that `_SAYS_NOTHING` can match: the t is that of ``n't``."""
 
-_ZERO = re.compile(r"0(?:[^\S\n]|(?<=[nd]\s.))")
+_ZERO = re.compile(r"0(?:[^\S\n]|(?<=[deDEnN]\s.))")
 
 _WRAPPER = re.compile(r"<([\w-]{1,40})>\s{0,8}\d{0,8}\s{0,8}</\1>|</?[\w-]{1,40}\s?/?>")
 _HOLLOW = re.compile(

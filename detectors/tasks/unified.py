@@ -92,8 +92,9 @@ def _header(lines: Sequence[str], at: int) -> tuple[Names | None, int]:
 
 def _git_header(lines: Sequence[str], at: int) -> tuple[Names | None, int]:
     """Return the names in the lines that git sets before those of `diff -u`, and where these begin."""
-    git = _GIT.match(lines[at])
-    if git is None or "://" in lines[at] or len(_SECOND.findall(lines[at])) > 1:
+    one = len(_SECOND.findall(lines[at])) == 1  # told first: of many, the pattern would try each to the line's end
+    git = _GIT.match(lines[at]) if one else None
+    if git is None or "://" in lines[at]:
         return None, at
     source, path = git.groups()
     for end in range(at + 1, len(lines)):

@@ -195,6 +195,8 @@ def test_texts_that_no_broker_takes():
     """A diff of a million lines and a command of 5 MB, as in a recording, are read as quickly as they are long."""
     change, _ = read_diff("--- a/x\n+++ b/x\n@@ -1,500000 +1,500000 @@\n" + "-a\n+b\n" * 500_000)
     assert change.digest
+    _, paths = read_diff("diff --git a/" + " b/" * 300_000 + "\t\n")  # where the second name begins nobody can tell
+    assert len(paths) == 1
     assert len(encode_task(TaskState())) < MOST_STATE_BYTES
     assert Tools().use("bash", {"command": "x" * 5_000_000}).executes
 
