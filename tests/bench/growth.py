@@ -91,6 +91,13 @@ class Case:
     busy: int
     events: int = EVENTS
 
+    def told(self) -> str:
+        """Say in words what is measured."""
+        of = f"{self.busy:,}" if self.busy < self.sessions else "all"
+        store = "in memory" if self.store == "memory" else "in RocksDB"
+        detectors = "all detectors" if self.detectors == "all" else "no detectors"
+        return f"{self.events:,} events from {of} of {self.sessions:,} sessions, {detectors}, states {store}"
+
 
 def count_alone(state: SessionState, event: SessionInput, limits: Limits) -> Step:
     """Count the calls of a session, and find nothing."""
@@ -316,7 +323,7 @@ def text(found: list[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    options = parser(__doc__)
+    options = parser(__doc__, "growth")
     options.add_argument("--sessions", type=int, nargs="+", default=list(SIZES), metavar="N", help="that live")
     options.add_argument("--detectors", nargs="+", choices=sorted(DETECTIONS), default=sorted(DETECTIONS))
     options.add_argument("--stores", nargs="+", choices=("memory", "rocksdb"), default=["memory", "rocksdb"])
@@ -332,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as pool:
         for number, case in enumerate(wanted, 1):
-            say(f"{number} of {len(wanted)}: {case}")
+            say(f"{number} of {len(wanted)}: {case.told()}")
             found.append(pool.submit(measure, case).result())
     show(found, text, as_json=asked.json)
     return 0

@@ -244,7 +244,7 @@ def checked(events: int, rounds: int, tries: int = TRIES) -> tuple[dict[str, dic
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    options = parser(__doc__)
+    options = parser(__doc__, "micro")
     options.add_argument("--events", type=int, default=EVENTS, metavar="N", help=f"of the load (default: {EVENTS:,})")
     options.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"of each try (default: {ROUNDS})")
     options.add_argument("--check", action="store_true", help="exit with 1 when a step costs more than its bound")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 import os
 import re
 import time
@@ -178,13 +179,13 @@ def text(found: list[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    options = parser(__doc__)
+    options = parser(__doc__, "partitions")
     options.add_argument("counts", nargs="*", type=int, metavar="N", help=f"partitions (default: {COUNTS})")
     options.add_argument("--seconds", type=float, default=SECONDS, help=f"of each phase (default: {SECONDS:.0f})")
     asked = options.parse_args(arguments)
     counts = sorted(asked.counts or COUNTS)
-    if counts[0] < 1 or asked.seconds < 1:
-        options.error("every number must be 1 or more")
+    if counts[0] < 1 or not 1 <= asked.seconds < math.inf:
+        options.error("every number must be 1 or more, and --seconds finite")
     logging.disable(logging.ERROR)  # of aiokafka, while the broker makes the topics ready
     with KafkaBroker() as broker:
         found = asyncio.run(measure_all(broker.bootstrap, counts, asked.seconds))

@@ -6,9 +6,12 @@ They are run by hand, as `python -m tests.bench.NAME`; nothing of the product ma
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from typing import TYPE_CHECKING, Any
+
+from streams.cli.output import OutputError, guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -17,14 +20,20 @@ EXIT_INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C ended."""
 
 
-def parser(doc: str | None) -> argparse.ArgumentParser:
+def parser(doc: str | None, name: str) -> argparse.ArgumentParser:
     """Make a parser whose help is a module's docstring, with `--json`.
 
     Args:
         doc: the docstring, whose second paragraph has the examples.
+        name: of the program, as `python -m tests.bench.NAME` starts it.
     """
     first, _, rest = (doc or "").partition("\n\n")
-    made = argparse.ArgumentParser(description=first, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = argparse.ArgumentParser(
+        prog=f"python -m tests.bench.{name}",
+        description=first,
+        epilog=rest,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     made.add_argument("--json", action="store_true", help="print one JSON object in place of the table")
     return made
 
@@ -38,6 +47,7 @@ def say(text: str) -> None:
 def show(found: Any, text: Callable[[Any], str], *, as_json: bool) -> None:
     """Print what was found."""
     sys.stdout.write((json.dumps(found) if as_json else text(found)) + "\n")
+    sys.stdout.flush()
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -54,10 +64,24 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def run(main: Callable[[], int]) -> None:
-    """End the process with what a program gives; Ctrl-C ends it without a traceback."""
+    """End the process with what a program gives.
+
+    Without a traceback end Ctrl-C, and a full disk or a closed pipe where the figures should go: with the same exit
+    codes as Traction's commands, and always with a line that says why.
+    """
+    guard()
+    code: int | str | None
     try:
-        code = main()
-    except KeyboardInterrupt:
-        say("interrupted: nothing was measured to the end")
-        code = EXIT_INTERRUPTED
+        try:
+            code = main()
+        except SystemExit as ended:  # the parser's, for help and wrong options
+            code = ended.code
+        except KeyboardInterrupt:
+            say("interrupted")
+            code = EXIT_INTERRUPTED
+        sys.stdout.flush()
+    except OutputError as problem:
+        code = problem.exit_code
+        with contextlib.suppress(OSError):
+            say(str(problem))
     sys.exit(code)

@@ -137,7 +137,7 @@ def text(found: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    options = parser(__doc__)
+    options = parser(__doc__, "recovery")
     options.add_argument("sessions", nargs="?", type=int, default=200_000, help="(default: 200,000)")
     options.add_argument("--calls", type=int, default=CALLS, metavar="N", help=f"of each session (default: {CALLS})")
     options.add_argument("--partitions", type=int, default=8, metavar="N", help="of the changelog (default: 8)")

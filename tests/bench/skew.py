@@ -136,7 +136,7 @@ def text(found: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate and print."""
-    options = parser(__doc__)
+    options = parser(__doc__, "skew")
     options.add_argument(
         "--sessions", type=int, nargs="+", default=[1_000, 10_000], metavar="N", help="sessions that send at a time"
     )

@@ -1,7 +1,7 @@
 """Measures what the spin score adds to the detection of one event, beside a yardstick timed in the same run.
 
-    python tests/bench/spin_score.py
-    python tests/bench/spin_score.py --rounds 3 --json recordings/
+    python -m tests.bench.spin_score
+    python -m tests.bench.spin_score --rounds 3 --json recordings/
 
 Plays recordings (those of the demo unless others are named) by the rules alone and with the score in turn; of each
 event the shortest time of all rounds counts. The yardstick is `orjson.loads` of the same event as a record. Go by the
@@ -105,14 +105,16 @@ def text(found: dict[str, float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and tell."""
-    options = parser(__doc__)
+    options = parser(__doc__, "spin_score")
     options.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="recordings (default: those of the demo)")
     options.add_argument("--rounds", type=int, default=7, metavar="N", help="times that all is played (default: 7)")
     asked = options.parse_args(arguments)
+    if asked.rounds < 1:
+        options.error("--rounds is 1 at least")
     played = sessions(asked.paths or [DEMO])
     if not any(played):
         options.error("there is no session in these paths")
-    show(measure(played, max(asked.rounds, 1)), text, as_json=asked.json)
+    show(measure(played, asked.rounds), text, as_json=asked.json)
     return 0
 
 

@@ -102,7 +102,7 @@ def text(found: dict[str, int]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and tell."""
-    options = parser(__doc__)
+    options = parser(__doc__, "state_bytes")
     options.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="recordings (default: synthetic sessions)")
     asked = options.parse_args(arguments)
     played = recorded(asked.paths) if asked.paths else synthetic()

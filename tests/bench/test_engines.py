@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import statistics
@@ -9,23 +10,20 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 import pytest
 
 from streams.worker.records import SESSION, encode_stored
-from tests.bench.engines.__main__ import main
 from tests.bench.engines.catalogue import ENGINES
+from tests.bench.engines.compare import Teller, main, measure
 from tests.bench.engines.expected import expected
 from tests.bench.engines.figures import summary, table
 from tests.bench.engines.load import Load
-from tests.bench.engines.once import check_alerts, check_states
+from tests.bench.engines.once import Measured, check_alerts, check_states
+from tests.bench.engines.options import available, read
 from tests.bench.engines.process import BenchError
-from tests.bench.engines.rounds import DETECTION, EMPTY, Asked, Rounds
-
-if TYPE_CHECKING:
-    from tests.bench.engines.rounds import Results
+from tests.bench.engines.rounds import DETECTION, EMPTY, Asked, Results, Rounds
 
 SMALL = Asked(engines="abc", rounds=1, events=1_200, short=1_000, load=Load(seed=3, sessions=40, looping=0.1))
 SHORT_LATENCY_SECONDS = 2.0
@@ -73,7 +71,8 @@ async def test_latency_and_several_workers_are_measured(bootstrap: str, tmp_path
     told = table(summary(asked, results))
     assert results.yardsticks["decode"][0] > results.yardsticks["orjson.loads"][0] > 0
     assert "2 workers/1" in told
-    assert "from append to alert" in told
+    assert "events/s of 300 sessions at once, 10% looping" in told
+    assert "ENDED EARLY" not in told
 
 
 def test_other_alerts_are_told() -> None:
@@ -115,28 +114,111 @@ def test_the_load_has_the_sizes_of_what_was_recorded() -> None:
     assert list(Load(seed=2).events(500)) != events[:500]
 
 
-@pytest.mark.parametrize("options", [["--engines", "x"], ["--rounds", "0"], ["--workers", "3"]])
+def test_a_load_without_loops() -> None:
+    """No session loops at a share of 0: none calls what only loops call; the least share there is works too."""
+    tools = [{event.tool for event in Load(sessions=40, looping=share).events(1_200)} for share in (0.1, 0.0)]
+    assert tools[0] - tools[1] == {"book_entry"}
+    assert len(list(Load(sessions=5, looping=5e-324).events(20))) == 20
+
+
+RUN = Measured(
+    events=1_000, seconds=1.0, cpu_seconds=1.0, peak_bytes=1, changelog_bytes=1, changelog_records=1, alerts=1
+)
+
+
+def test_figures_of_what_was_measured_until_a_failure(
+    bootstrap: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the run fails in a later round, what came before is printed and told to be incomplete."""
+    asked = replace(SMALL, engines="ac", rounds=2)
+    rounds = Rounds(asked, bootstrap, tmp_path, lambda _: None)
+
+    async def fail() -> Results:
+        rounds.results.measured = {DETECTION: {"a": [RUN, RUN], "c": [replace(RUN, seconds=2.0)]}}
+        raise BenchError("Faust ended by itself")
+
+    monkeypatch.setattr(rounds, "run", fail)
+    with pytest.raises(BenchError, match="Faust ended"):
+        asyncio.run(measure(rounds, asked, Teller(), as_json=False))
+    told = capsys.readouterr().out
+    assert "ENDED EARLY" in told
+    assert "2 (2-2)  times the events a second" in told
+    assert "c had the first 1,000 events" in told
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--engines", "x"],
+        ["--rounds", "0"],
+        ["--workers", "0"],
+        ["--workers", "3"],
+        ["--workers", str(available() + 1), "--partitions", str(available() + 1)],
+        *(["--looping", value] for value in ("-0.01", "1.01", "nan")),
+        *(["--latency", value] for value in ("-1", "0.99", "nan", "inf")),
+    ],
+)
 def test_wrong_options_are_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """What cannot be measured is said before anything starts."""
     with pytest.raises(SystemExit) as ended:
-        main(options)
+        main(["--engines", "a", *options])
     assert ended.value.code == 2
-    assert options[0] in capsys.readouterr().err
+    assert options[0] in capsys.readouterr().err.rpartition("error: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        ("--engines b --latency 1", "--latency is left out: it needs engine a"),
+        ("--engines a --empty --latency 1", "--latency is left out: it needs all detectors"),
+        ("--engines a --events 19999", "--events is below 20,000"),
+        ("--engines c --short 19999", "--short is below 20,000"),
+    ],
+)
+def test_what_to_know_of_a_choice_is_told(options: str, note: str) -> None:
+    """What is left out, and what makes figures doubtful, is in the notes."""
+    (told,) = read(options.split(), None).notes
+    assert told.startswith(note)
+
+
+@pytest.mark.parametrize(
+    "options", ["--engines a --looping 0 --latency 1", "--engines b --latency 0 --events 20000", "--engines b --empty"]
+)
+def test_what_is_as_asked_is_not_commented(options: str) -> None:
+    """Nothing is told where all that was asked for is done, at the very bounds of the options."""
+    assert read(options.split(), None).notes == []
+
+
+@pytest.mark.skipif(available() < 2, reason="several workers need several cores")
+def test_workers_on_all_cores_share_them_with_the_broker() -> None:
+    """When there is no core left for the broker, that is told."""
+    (note,) = read(["--engines", "a", "--workers", str(available()), "--partitions", str(available())], None).notes
+    assert note.endswith("with the broker")
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
-    """Interrupted while an engine runs, it ends with 130, and no process and no directory is left."""
-    command = [sys.executable, "-m", "tests.bench.engines", "--engines", "b", "--events", "5000", "--empty"]
+    """Interrupted while an engine runs again, it prints the first round and ends with 130; no process is left."""
+    command = [sys.executable, "-m", "tests.bench.engines", "--engines", "b", "--events", "2000", "--empty", "--json"]
     with subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as running:
+        assert running.stdout is not None
         assert running.stderr is not None
         for line in running.stderr:
-            if line.startswith("round 1"):
+            if line.startswith("round 2"):
                 break
         running.send_signal(signal.SIGINT)
-        running.stderr.read()
+        told = running.stderr.read()
+        found = orjson.loads(running.stdout.read())
     assert running.returncode == 130
+    assert told.splitlines()[-1] == "interrupted"
+    assert not found["complete"]
+    assert found["modes"][EMPTY]["engines"]["b"]["events_per_second"]["median"] > 0
     assert list(tmp_path.iterdir()) == []
     left = [file for file in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in _read(file)]
     assert left == []

@@ -44,3 +44,10 @@ def test_what_is_measured() -> None:
     """Each count of sessions is measured with all of them alike, and with few at a time where it is more than these."""
     found = [(case.sessions, case.busy) for case in cases([1_000, 100_000], ["none"], ["memory"], 10)]
     assert found == [(1_000, 1_000), (100_000, 100_000), (100_000, BUSY)]
+
+
+def test_progress_is_in_words() -> None:
+    """What is being measured is told to people, not as a program writes it."""
+    everyone, few = cases([10_000], ["all"], ["rocksdb"], 10)
+    assert everyone.told() == "20,000 events from all of 10,000 sessions, all detectors, states in RocksDB"
+    assert few.told() == "20,000 events from 5,000 of 10,000 sessions, all detectors, states in RocksDB"

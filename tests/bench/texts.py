@@ -171,7 +171,7 @@ def text(found: Sequence[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    options = parser(__doc__)
+    options = parser(__doc__, "texts")
     options.add_argument("--check", action="store_true", help="exit with 1 when a cost grows faster than it may")
     asked = options.parse_args(arguments)
     found = checked_all()

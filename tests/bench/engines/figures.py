@@ -9,6 +9,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from tests.bench.engines.catalogue import ENGINES
+from tests.bench.engines.latency import LOAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,6 +51,7 @@ def summary(asked: Asked, results: Results) -> dict[str, Any]:
         "sessions": asked.load.sessions,
         "looping": asked.load.looping,
         "rounds": asked.rounds,
+        "complete": results.complete,
         "engines": {letter: {"name": ENGINES[letter].name, "does": ENGINES[letter].does} for letter in asked.engines},
         "yardsticks": {name: spread(each) for name, each in results.yardsticks.items()},
         "modes": {mode: _mode(asked, results, mode) for mode in results.measured},
@@ -57,6 +59,8 @@ def summary(asked: Asked, results: Results) -> dict[str, Any]:
     if results.delays:
         found["latency"] = {
             "events_per_second": results.rate,
+            "sessions": LOAD.sessions,
+            "looping": LOAD.looping,
             "alerts": {letter: each[0].alerts for letter, each in results.delays.items()},
             "engines": {
                 letter: {
@@ -90,8 +94,8 @@ def _mode(asked: Asked, results: Results, mode: str) -> dict[str, Any]:
 
 
 def _ratios(ours: Sequence[Measured], theirs: Sequence[Measured]) -> dict[str, dict[str, float]]:
-    """Compare within each round: events a second, and events for a second of processor time."""
-    pairs = list(zip(ours, theirs, strict=True))
+    """Compare within each round that both ran in: events a second, and events for a second of processor time."""
+    pairs = list(zip(ours, theirs, strict=False))
     return {
         "events_per_second": spread([one.rate / other.rate for one, other in pairs]),
         "events_per_cpu_second": spread(
@@ -102,12 +106,15 @@ def _ratios(ours: Sequence[Measured], theirs: Sequence[Measured]) -> dict[str, d
 
 def table(found: dict[str, Any]) -> str:
     """Give them as text: median (least to greatest)."""
+    less = found["events_of_slow_engines"] < found["events"]
+    fewer = [letter for letter in found["engines"] if ENGINES[letter].slow and less]
+    short, slow = f"{found['events_of_slow_engines']:,}", " and ".join(fewer)
     head = (
-        f"{found['events']:,} events ({found['events_of_slow_engines']:,} for Faust and Quix Streams) of "
-        f"{found['sessions']:,} sessions at once, {found['looping']:.0%} looping; {found['rounds']} rounds: "
-        "median (least-greatest)"
+        f"{found['events']:,} events{f' ({short} for {slow})' if fewer else ''} of {_sessions(found)}; "
+        f"{found['rounds']} rounds: median (least-greatest)"
     )
     lines = [
+        *([] if found["complete"] else ["ENDED EARLY: these are the figures of what was measured until then"]),
         head,
         "",
         *(f"{letter}  {each['name']}: {each['does']}" for letter, each in found["engines"].items()),
@@ -120,13 +127,18 @@ def table(found: dict[str, Any]) -> str:
         lines += [
             f"  {name:16}{_told(ratio['events_per_second']):>24}  times the events a second,"
             f"{_told(ratio['events_per_cpu_second']):>22} a CPU second"
+            f"{f'; {name[2:]} had the first {short} events' if name[2:] in fewer else ''}"
             for name, ratio in each["ratios"].items()
         ]
     if "latency" in found:
         latency = found["latency"]
-        lines += ["", f"from append to alert, at {latency['events_per_second']:,.0f} events/s"]
+        lines += ["", f"from append to alert, at {latency['events_per_second']:,.0f} events/s of {_sessions(latency)}"]
         lines += _rows(latency["engines"], names)
     return "\n".join(lines)
+
+
+def _sessions(load: dict[str, Any]) -> str:
+    return f"{load['sessions']:,} sessions at once, {100 * load['looping']:.3g}% looping"
 
 
 def _rows(engines: dict[str, Any], names: dict[str, str]) -> list[str]:

@@ -60,6 +60,9 @@ CALLS = Sizes(median=23, p99=120, below=0.8, most=400)
 LOOPING = 0.01
 """Share of the sessions that loop."""
 
+FEWEST_LOOPING = 1e-9
+"""A smaller share than this is taken for it: no load has so many sessions."""
+
 LONG_ARGUMENTS = 260
 """Bytes from which arguments are of an edit, a new file or a script; nobody searches for so long a text."""
 
@@ -77,7 +80,7 @@ class Load:
     Attributes:
         seed: gives the choice.
         sessions: how many are at work at the same time; one that ends is followed by a new one.
-        looping: share of the sessions that loop.
+        looping: share of the sessions that loop, 0 to 1; 0 for none.
     """
 
     seed: int = 1
@@ -103,8 +106,8 @@ class Load:
                 yield event
 
     def _session(self, number: int, chance: random.Random, stories: Stories) -> Iterator[ToolCall]:
-        every = round(1 / self.looping)
-        loops = number % every == every // 2
+        every = round(1 / max(self.looping, FEWEST_LOOPING))
+        loops = self.looping > 0 and number % every == every // 2
         name, agent = f"session-{number:07}", Agent(name="coder", model=f"model-{number % 3}", role="code")
         calls, at = max(3, CALLS.draw(chance)), START + timedelta(seconds=number % 1_000)
         for order, (tool, arguments, result, error) in enumerate(stories.told(number // every if loops else None)):

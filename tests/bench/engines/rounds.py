@@ -63,9 +63,14 @@ class Asked:
     short: int = 20_000
     load: Load = field(default_factory=Load)
     partitions: int = 4
-    workers: int = 0
+    workers: int = 1
     latency_seconds: float = 20.0
     cores: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+
+    @property
+    def times_alerts(self) -> bool:
+        """Whether alerts are timed, at a pace that is half of what Traction's worker takes."""
+        return self.latency_seconds > 0 and DETECTION in self.modes and "a" in self.engines
 
     def of(self, engine: Engine) -> int:
         """Give how many events an engine gets."""
@@ -82,6 +87,7 @@ class Results:
         rate: at which events came for these, events a second.
         yardsticks: processor seconds for a million events, by what is done with each.
         several: of several workers of Traction, by mode.
+        complete: whether this is all that was asked for; else the last round lacks entries.
     """
 
     measured: dict[str, dict[str, list[Measured]]] = field(default_factory=dict)
@@ -89,6 +95,7 @@ class Results:
     rate: float = 0.0
     several: dict[str, list[Measured]] = field(default_factory=dict)
     yardsticks: dict[str, list[float]] = field(default_factory=dict)
+    complete: bool = False
 
 
 class Rounds:
@@ -99,6 +106,9 @@ class Rounds:
         bootstrap: the broker.
         directory: for the engines' files.
         tell: is told what is going on.
+
+    Attributes:
+        results: what was measured until now, also when `run` fails.
     """
 
     def __init__(self, asked: Asked, bootstrap: str, directory: Path, tell: Callable[[str], None]) -> None:
@@ -108,7 +118,7 @@ class Rounds:
         self._tell = tell
         self._grounds: dict[int, Ground] = {}
         self._wanted: dict[str, dict[int, Expected]] = {}
-        self._results = Results()
+        self.results = Results()
 
     async def run(self) -> Results:
         """Run everything.
@@ -129,16 +139,17 @@ class Rounds:
                 self._grounds[number] = await self._published(number)
             for number in range(asked.rounds):
                 await self._round(f"round {number + 1} of {asked.rounds}", engines)
-            if asked.latency_seconds and DETECTION in asked.modes and "a" in asked.engines:
+            if asked.times_alerts:
                 await self._latency(engines)
         finally:
             for ground in self._grounds.values():
                 await ground.clear(ground.kafka.prefix)
-        return self._results
+        self.results.complete = True
+        return self.results
 
     async def _round(self, what: str, engines: Sequence[Engine]) -> None:
         for name, seconds in yardsticks(list(self._asked.load.events(YARDSTICK_EVENTS))).items():
-            self._results.yardsticks.setdefault(name, []).append(seconds)
+            self.results.yardsticks.setdefault(name, []).append(seconds)
         for mode in self._asked.modes:
             for engine in engines:
                 await self._measure(f"{what}, {mode}", mode, engine)
@@ -167,7 +178,7 @@ class Rounds:
             tell=partial(self._count, told),
         )
         self._tell(f"{told}: {found.rate:,.0f} events/s, {found.cpu_seconds / found.events * 1e6:,.0f} CPU s/million")
-        self._results.measured.setdefault(mode, {}).setdefault(engine.letter, []).append(found)
+        self.results.measured.setdefault(mode, {}).setdefault(engine.letter, []).append(found)
 
     async def _several(self, what: str, mode: str) -> None:
         """Run several workers on a core each, on a load that becomes readable when all of them are ready."""
@@ -194,12 +205,12 @@ class Rounds:
         )
         await ground.clear(ground.kafka.prefix)
         self._tell(f"{told}: {found.rate:,.0f} events/s")
-        self._results.several.setdefault(mode, []).append(found)
+        self.results.several.setdefault(mode, []).append(found)
 
     async def _latency(self, engines: Sequence[Engine]) -> None:
-        rates = [each.rate for each in self._results.measured[DETECTION]["a"]]
-        self._results.rate = statistics.median(rates) / 2
-        paced = Paced.make(self._results.rate, self._asked.latency_seconds)
+        rates = [each.rate for each in self.results.measured[DETECTION]["a"]]
+        self.results.rate = statistics.median(rates) / 2
+        paced = Paced.make(self.results.rate, self._asked.latency_seconds)
         for number in range(self._asked.rounds):
             for engine in engines:
                 self._tell(f"round {number + 1} of {self._asked.rounds}, latency at {paced.rate:,.0f}/s: {engine.name}")
@@ -211,4 +222,4 @@ class Rounds:
                     directory=self._directory,
                     cores=self._asked.cores[0],
                 )
-                self._results.delays.setdefault(engine.letter, []).append(found)
+                self.results.delays.setdefault(engine.letter, []).append(found)
