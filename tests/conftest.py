@@ -33,17 +33,17 @@ PURE = (
 )
 """Folders and files of tests that start no process of ours and need no broker: they may run beside the others."""
 
-APART = tuple(HERE / name for name in ("doors", "streams/test_broker.py", "streams/test_demo.py"))
+APART = tuple(HERE / name for name in ("bench", "doors", "streams/test_broker.py", "streams/test_demo.py", "torture"))
 """Likewise of tests that wait most of their time for brokers of their own: they run beside those that do not."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests that start processes in two rows, so that few of these wait for each other's processor time."""
     for item in items:
-        if any(item.path.is_relative_to(folder) for folder in APART):
-            item.add_marker(pytest.mark.xdist_group("brokers"))
-        elif not any(item.path.is_relative_to(folder) for folder in PURE):
-            item.add_marker(pytest.mark.xdist_group("processes"))
+        if any(item.path.is_relative_to(folder) for folder in PURE):
+            continue
+        apart = any(item.path.is_relative_to(folder) for folder in APART)
+        item.add_marker(pytest.mark.xdist_group("brokers" if apart else "processes"))
 
 
 def pytest_configure() -> None:
