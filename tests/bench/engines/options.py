@@ -99,8 +99,8 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     )
     known = "".join(ENGINES)
     parser.add_argument("--rounds", type=int, default=3, help="how often each runs (default: 3)")
-    parser.add_argument("--events", type=int, default=100_000, help="of the load (default: 100,000)")
-    parser.add_argument("--short", type=int, default=20_000, help="the first so many, for c and d (default: 20,000)")
+    parser.add_argument("--events", type=int, default=60_000, help="of the load (default: 60,000)")
+    parser.add_argument("--short", type=int, default=60_000, help="the first so many, for c and d (default: 60,000)")
     parser.add_argument("--sessions", type=int, default=5_000, help="sessions at work at once (default: 5,000)")
     parser.add_argument(
         "--looping", type=float, default=LOOPING, help=f"share of them that loop, 0 to 1 (default: {LOOPING})"

@@ -59,8 +59,8 @@ class Asked:
     engines: str = "abcd"
     modes: tuple[str, ...] = (DETECTION, EMPTY)
     rounds: int = 3
-    events: int = 100_000
-    short: int = 20_000
+    events: int = 60_000
+    short: int = 60_000
     load: Load = field(default_factory=Load)
     partitions: int = 4
     workers: int = 1
