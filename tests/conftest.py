@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import uuid
@@ -75,3 +76,12 @@ def bootstrap() -> Iterator[str]:
 def prefix() -> str:
     """Give a topic prefix that nobody else has, so that tests share the broker and nothing on it."""
     return f"t{uuid.uuid4().hex[:12]}."
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """Have the garbage collector afterwards as it was before."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.bench.growth import BUSY, Case, cases, measure, records, text
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+pytestmark = pytest.mark.usefixtures("collector")
 
 EVENTS = 300
-
-
-@pytest.fixture(autouse=True)
-def collector() -> Iterator[None]:
-    """Have the garbage collector afterwards as it was before."""
-    before = gc.get_threshold()
-    yield
-    gc.set_threshold(*before)
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("store", ["memory", "rocksdb"])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import TYPE_CHECKING
 
 import pytest
 
 from streams.worker.garbage import spare
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+pytestmark = pytest.mark.usefixtures("collector")
 
 FULL = 2
 """The generation that a full collection goes through."""
@@ -22,15 +20,6 @@ class Ring:
 
     def __init__(self) -> None:
         self.me = self
-
-
-@pytest.fixture(autouse=True)
-def collector() -> Iterator[None]:
-    """Have the collector afterwards as it was before."""
-    before = gc.get_threshold()
-    yield
-    gc.set_threshold(*before)
-    gc.unfreeze()
 
 
 def full_collections(objects: int) -> int:
