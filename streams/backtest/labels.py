@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from schemas.common import Count
-from streams.importers.build import identifier
+from streams.identity import identifier
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,9 +34,12 @@ if TYPE_CHECKING:
 EXIT_UNREADABLE = 1
 
 FORMATS = """\
-  Claude Code transcripts, Codex rollouts, SWE-agent .traj, mini-swe-agent .traj.json,
-  OpenHands output.jsonl, OpenAI chat messages with tool calls, and lines of the neutral form
-  {session_id, seq, ts, tool, args, result, error}"""
+  Claude Code transcripts and stream-json, Codex rollouts and codex exec --json,
+  Gemini CLI chats and stream-json, Cursor stream-json and transcripts, pi, Antigravity,
+  OpenCode (database, folders, export, run --format json), Crush, Cline and Roo Code tasks,
+  SWE-agent .traj, mini-swe-agent .traj.json, OpenHands output.jsonl, ATIF trajectories,
+  Inspect .eval and .json, OpenAI chat messages with tool calls, and lines of the
+  neutral form {session_id, seq, ts, tool, args, result, error}"""
 """The formats that are read, for people."""
 
 PAGE = "docs/recordings.md"

@@ -1,10 +1,11 @@
 """Turns what an importer found, call by call, into the events of one session.
 
 Gives identifiers and times where the recording has none. Reads no format: importers fill drafts, and this module makes
-the contract's records of them.
+the contract's records of them, all at the end or those that are settled so far.
 
 Times: an event without one takes that of the event before it, and at a session's beginning that of the first event
-that has one. A recording without any time runs on a synthetic clock: 2000-01-01T00:00:00Z, one second per event.
+that has one. A recording without any time runs on a synthetic clock: 2000-01-01T00:00:00Z, one second per event; one
+that is followed while it grows, on the clock of who follows.
 
 Identifiers: a call's `event_id` is `<session_id>/<call id>` where the model's call id is unique in the session, else
 `<session_id>#<position>`; other events are `<session_id>#<kind>-<n>`. So the same recording gives the same ones each
@@ -23,6 +24,7 @@ from msgspec import UNSET
 
 from schemas.common import MAX_ID_CHARS, Agent, ErrorInfo, Task, Usage
 from schemas.events import SessionEvent, ToolCall
+from streams.identity import identifier
 
 if TYPE_CHECKING:
     from schemas.events import SessionInput
@@ -85,6 +87,9 @@ class Call:
         error: why it failed, as far as the recording says.
         duration_ms: how long it took, in milliseconds.
         usage: what the response that asked for it consumed; on the first call of a response only.
+        settled: nothing more is to come: its result is there, or the agent went on without one.
+        position: its place among the session's calls, from 0; the builder's.
+        taken: it was made an event already, so that what comes now is too late; the builder's.
     """
 
     tool: str
@@ -99,15 +104,28 @@ class Call:
     error: ErrorInfo | None = None
     duration_ms: float | None = None
     usage: Usage | None = None
+    settled: bool = False
+    position: int = 0
+    taken: bool = False
 
 
 @dataclass(slots=True)
 class Happening:
-    """What the recording says of the session itself."""
+    """What the recording says of the session itself.
+
+    Attributes:
+        kind: what happened.
+        at: when.
+        reason: why, for an end.
+        usage: what a turn consumed.
+        settled: false while the same may yet be told better.
+    """
 
     kind: Kind
     at: datetime | None = None
     reason: str | None = None
+    usage: Usage | None = None
+    settled: bool = True
 
 
 @dataclass(slots=True)
@@ -127,6 +145,11 @@ class Builder:
     task: Task | None = None
     parent: str | None = None
     entries: list[Call | Happening] = field(default_factory=list)
+    _open: list[Call] = field(default_factory=list)
+    _made: int = 0
+    _given: set[str] = field(default_factory=set)
+    _kinds: Counter[str] = field(default_factory=Counter)
+    _last: datetime | None = None
 
     def __post_init__(self) -> None:
         self.session_id = identifier(self.session_id)
@@ -139,15 +162,51 @@ class Builder:
 
     def call(self, call: Call) -> Call:
         """Add a call, and give it back to be completed when its result comes."""
+        call.position = self._made
+        self._made += 1
         self.entries.append(call)
+        self._open.append(call)
         return call
 
-    def happened(self, kind: Kind, at: datetime | None = None, reason: str | None = None) -> None:
+    def happened(
+        self, kind: Kind, at: datetime | None = None, reason: str | None = None, usage: Usage | None = None
+    ) -> None:
         """Add an event of the session itself. Two accounts of one context trim in a row are one."""
         last = self.entries[-1] if self.entries else None
         if kind == "context_trimmed" and isinstance(last, Happening) and last.kind == kind:
             return
-        self.entries.append(Happening(kind, at, reason))
+        self.entries.append(Happening(kind, at, reason, usage))
+
+    def settle(self) -> None:
+        """Say that the agent went on: calls that have no result by now will be taken without."""
+        for call in self._open:
+            call.settled = True
+        self._open.clear()
+
+    def take(self, now: datetime) -> list[SessionInput]:
+        """Make events of what is settled, and forget it.
+
+        Calls come in their order, but for those that ran at the same time as one that still waits for its result; an
+        event of the session comes after all calls before it.
+
+        Args:
+            now: the time of events before the first that has one.
+        """
+        ready: list[Call | Happening] = []
+        kept: list[Call | Happening] = []
+        for index, entry in enumerate(self.entries):
+            if isinstance(entry, Happening) and (kept or not entry.settled):
+                kept += self.entries[index:]
+                break
+            (ready if entry.settled else kept).append(entry)
+        self.entries = kept
+        self._open = [call for call in self._open if not call.settled]
+        events = self._events(ready, now)
+        for entry in ready:
+            if isinstance(entry, Call):  # importers still know it by its id, its payload is not needed any more
+                entry.arguments = entry.result = UNSET
+                entry.taken = True
+        return events
 
     def build(self, source: str, format_name: str) -> Session:
         """Make the session's events.
@@ -156,20 +215,23 @@ class Builder:
             source: the file it was read from.
             format_name: the format it was recorded in.
         """
-        ids = Counter(entry.call_id for entry in self.entries if isinstance(entry, Call))
-        kinds: Counter[str] = Counter()
+        timed = any(entry.at is not None for entry in self.entries)
+        return Session(source, self.session_id, self._events(self.entries, None), format_name, timed)
+
+    def _events(self, entries: list[Call | Happening], now: datetime | None) -> list[SessionInput]:
+        ids = Counter(entry.call_id for entry in entries if isinstance(entry, Call))
         events: list[SessionInput] = []
-        position = 0
-        for entry, at in zip(self.entries, _times(self.entries), strict=True):
+        for entry, at in zip(entries, self._times(entries, now), strict=True):
             if isinstance(entry, Call):
-                if entry.call_id is not None and ids[entry.call_id] > 1:  # no identifier: calls that share one
-                    entry.call_id = None  # may be taken for one call
-                name = f"#{position}" if entry.call_id is None else f"/{entry.call_id}"
+                if entry.call_id is not None and (ids[entry.call_id] > 1 or entry.call_id in self._given):
+                    entry.call_id = None  # no identifier: calls that share one may be taken for one call
+                if entry.call_id is not None:
+                    self._given.add(entry.call_id)
+                name = f"#{entry.position}" if entry.call_id is None else f"/{entry.call_id}"
                 events.append(self._tool_call(entry, identifier(self.session_id + name), at))
-                position += 1
             else:
-                name = identifier(f"{self.session_id}#{entry.kind}-{kinds[entry.kind]}")
-                kinds[entry.kind] += 1
+                name = identifier(f"{self.session_id}#{entry.kind}-{self._kinds[entry.kind]}")
+                self._kinds[entry.kind] += 1
                 events.append(
                     SessionEvent(
                         event_id=name,
@@ -179,11 +241,24 @@ class Builder:
                         task=self.task,
                         parent_session_id=self.parent,
                         kind=entry.kind,
+                        usage=entry.usage,
                         reason=None if entry.reason is None else entry.reason[:MAX_ID_CHARS],
                     )
                 )
-        timed = any(entry.at is not None for entry in self.entries)
-        return Session(source, self.session_id, events, format_name, timed)
+        return events
+
+    def _times(self, entries: list[Call | Happening], now: datetime | None) -> list[datetime]:
+        """Give every entry a time, as the module's text says."""
+        first = self._last or next((entry.at for entry in entries if entry.at is not None), now)
+        if first is None:
+            return [SYNTHETIC_START + timedelta(seconds=position) for position in range(len(entries))]
+        times: list[datetime] = []
+        last = first
+        for entry in entries:
+            last = entry.at or last
+            times.append(last)
+            self._last = last if entry.at is not None else self._last
+        return times
 
     def _tool_call(self, call: Call, event_id: str, at: datetime) -> ToolCall:
         result, length, digest = call.result, call.result_length, call.result_digest
@@ -212,14 +287,6 @@ class Builder:
         )
 
 
-def identifier(text: str) -> str:
-    """Give a text as an identifier of the contract: one that is too long is cut and gets a digest of the whole."""
-    if len(text) <= MAX_ID_CHARS:
-        return text
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGEST_CHARS]
-    return f"{text[: MAX_ID_CHARS - _DIGEST_CHARS - 1]}~{digest}"
-
-
 def recording_id(name: str, content: bytes) -> str:
     """Name a session whose recording has no identifier that is its own.
 
@@ -242,16 +309,3 @@ def agent_of(name: str, model: object = None, agent_id: str | None = None) -> Ag
         agent_id: identifier of this agent among several.
     """
     return Agent(id=agent_id, name=name, model=model[:MAX_ID_CHARS] if isinstance(model, str) and model else None)
-
-
-def _times(entries: list[Call | Happening]) -> list[datetime]:
-    """Give every entry a time, as the module's text says."""
-    first = next((entry.at for entry in entries if entry.at is not None), None)
-    if first is None:
-        return [SYNTHETIC_START + timedelta(seconds=position) for position in range(len(entries))]
-    times: list[datetime] = []
-    last = first
-    for entry in entries:
-        last = entry.at or last
-        times.append(last)
-    return times

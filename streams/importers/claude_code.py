@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.common import ErrorInfo, Usage
 from streams.importers.build import Builder, Call, Session, agent_of
+from streams.importers.lines import LineReader, read_lines
 from streams.importers.mend import CUT
 from streams.importers.shape import arguments_of, as_amount, as_count, as_dict, as_list, as_text, as_time, result_of
 
@@ -44,14 +45,27 @@ _NOT_TYPED = (
 """How texts begin that stand where the user's do and were written by the program."""
 
 
+_STREAM_MARKS = ("uuid", "parent_tool_use_id", "tools")
+"""What lines of `stream-json` have here and in no other agent's; of old versions, the response's id."""
+
+
 def recognise(value: object) -> bool:
     """Tell whether a line is one of this format."""
     line = as_dict(value)
     kind = as_text(line.get("type")) or ""
     if kind in _OWN_TYPES:
         return _OWN_TYPES[kind] in line
-    has_session = isinstance(line.get("sessionId"), str) or isinstance(line.get("session_id"), str)
-    return kind in _TALK and has_session and ("message" in line or "uuid" in line or "subtype" in line)
+    if kind not in _TALK:
+        return False
+    if isinstance(line.get("sessionId"), str):
+        return "message" in line or "uuid" in line or "subtype" in line
+    message = as_dict(line.get("message"))
+    marked = any(mark in line for mark in _STREAM_MARKS) or "id" in message or _has_result(message)
+    return isinstance(line.get("session_id"), str) and marked
+
+
+def _has_result(message: dict[str, Any]) -> bool:
+    return any(as_dict(block).get("type") == "tool_result" for block in as_list(message.get("content")))
 
 
 @dataclass(slots=True)
@@ -62,16 +76,35 @@ class _Scope:
     by_id: dict[str, Call] = field(default_factory=dict)
     responses: dict[str, list[Call]] = field(default_factory=dict)
     usage: dict[str, Usage] = field(default_factory=dict)
+    latest: str = ""
     side: bool = False
 
-    def finish(self, source: str) -> Session:
-        """Close the accounts that a response's last line settles, and make the session."""
-        for response, calls in self.responses.items():
-            calls[0].usage = self.usage.get(response)
-            if len(calls) > 1:
-                for call in calls:
-                    call.batch_id = response
-        return self.builder.build(source, NAME)
+
+class Reader(LineReader):
+    """Reads the lines of a transcript, or of a headless run's output."""
+
+    NAME = NAME
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self._scopes: dict[str, _Scope] = {}
+        self._branches: dict[str, str] = {}
+        self._fallback = PurePath(source).name.split(".")[0]
+
+    def feed(self, value: object) -> None:
+        """Take the next line; bookkeeping is passed by."""
+        line = as_dict(value)
+        if line.get("type") not in _TALK:
+            return
+        session = as_text(line.get("sessionId")) or as_text(line.get("session_id")) or self._fallback
+        agent = _agent(line, self._branches)
+        name = f"{session}:{agent}" if agent else session
+        scope = self._scopes.get(name)
+        if scope is None:
+            builder = Builder(name, agent_of(NAME, agent_id=agent), parent=session if agent else None)
+            scope = self._scopes[name] = _Scope(builder, side=agent is not None)
+            self.builders[name] = builder
+        _take(scope, line)
 
 
 def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
@@ -81,23 +114,7 @@ def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
         recording: the file.
         whole: the file is one JSON document.
     """
-    scopes: dict[str, _Scope] = {}
-    branches: dict[str, str] = {}
-    fallback = PurePath(recording.source).name.split(".")[0]
-    for _, value, _ in recording.values(whole=whole):
-        line = as_dict(value)
-        if line.get("type") not in _TALK:
-            continue
-        session = as_text(line.get("sessionId")) or as_text(line.get("session_id")) or fallback
-        agent = _agent(line, branches)
-        name = f"{session}:{agent}" if agent else session
-        scope = scopes.get(name)
-        if scope is None:
-            builder = Builder(name, agent_of(NAME, agent_id=agent), parent=session if agent else None)
-            scope = scopes[name] = _Scope(builder, side=agent is not None)
-        _take(scope, line)
-    for scope in scopes.values():
-        yield scope.finish(recording.source)
+    return read_lines(Reader(recording.source), recording, whole=whole)
 
 
 def _agent(line: dict[str, Any], branches: dict[str, str]) -> str | None:
@@ -130,36 +147,51 @@ def _take(scope: _Scope, line: dict[str, Any]) -> None:
         for block in results:
             _result(scope, block, line)
         if not results and not scope.side and line.get("isMeta") is not True and _typed(content):
+            scope.builder.settle()
             scope.builder.happened("user_message", at)
 
 
 def _response(scope: _Scope, message: dict[str, Any], at: datetime | None) -> None:
     response = as_text(message.get("id")) or f"response-{len(scope.responses)}"
-    usage = as_dict(message.get("usage"))
-    if usage:
-        read_tokens = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        scope.usage[response] = Usage(
-            input_tokens=sum(as_count(usage.get(name)) for name in read_tokens),
-            output_tokens=as_count(usage.get("output_tokens")),
-        )
+    if response != scope.latest:
+        scope.latest = response
+        scope.builder.settle()
+    calls = scope.responses.setdefault(response, [])
     for block in map(as_dict, as_list(message.get("content"))):
         call_id = as_text(block.get("id"))
         if block.get("type") != "tool_use" or (call_id is not None and call_id in scope.by_id):
             continue
         arguments = arguments_of(block.get("input"))
         call = scope.builder.call(Call(as_text(block.get("name")) or "", arguments, at, call_id))
-        scope.responses.setdefault(response, []).append(call)
+        calls.append(call)
         if call_id is not None:
             scope.by_id[call_id] = call
         model = as_text(message.get("model"))
         if scope.builder.agent is not None and scope.builder.agent.model is None and model:
             scope.builder.agent = agent_of(NAME, model, scope.builder.agent.id)
+    _account(scope, response, as_dict(message.get("usage")))
+
+
+def _account(scope: _Scope, response: str, usage: dict[str, Any]) -> None:
+    """Give a response's calls what its latest line says of all of them."""
+    if usage:
+        read_tokens = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        scope.usage[response] = Usage(
+            input_tokens=sum(as_count(usage.get(name)) for name in read_tokens),
+            output_tokens=as_count(usage.get("output_tokens")),
+        )
+    calls = scope.responses[response]
+    if calls:
+        calls[0].usage = scope.usage.get(response)
+    for call in calls if len(calls) > 1 else ():
+        call.batch_id = response
 
 
 def _result(scope: _Scope, block: dict[str, Any], line: dict[str, Any]) -> None:
     call = scope.by_id.get(as_text(block.get("tool_use_id")) or "")
     if call is None or call.status is not None:
         return
+    call.settled = True
     detail = as_dict(line.get("toolUseResult"))
     duration = as_amount(detail.get("durationMs")) or as_amount(detail.get("totalDurationMs"))
     seconds = as_amount(detail.get("durationSeconds"))

@@ -17,6 +17,7 @@ from msgspec import UNSET
 
 from schemas.common import ErrorInfo, Task, Usage
 from streams.importers.build import Builder, Call, Happening, Session, agent_of
+from streams.importers.lines import LineReader, read_lines
 from streams.importers.mend import NotJson, parse
 from streams.importers.shape import arguments_of, as_amount, as_count, as_dict, as_list, as_text, as_time, result_of
 
@@ -55,29 +56,33 @@ class _Scope:
     response: list[Call] = field(default_factory=list)
     exits: set[str] = field(default_factory=set)
     total_tokens: int = -1
+    owed: Usage | None = None
     told_messages: bool = False
     item_messages: list[Happening] = field(default_factory=list)
 
 
-def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
-    """Read the session of a file.
+class Reader(LineReader):
+    """Reads the lines of a rollout."""
 
-    Args:
-        recording: the file.
-        whole: the file is one JSON document.
-    """
-    name = PurePath(recording.source).name.split(".jsonl")[0]
-    scope = _Scope(Builder(name, agent_of(NAME)))
-    named = False
-    for _, value, _ in recording.values(whole=whole):
-        line = as_dict(value)
+    NAME = NAME
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        builder = Builder(PurePath(source).name.split(".jsonl")[0], agent_of(NAME))
+        self.builders[""] = builder
+        self._scope = _Scope(builder)
+        self._named = False
+
+    def feed(self, value: object) -> None:
+        """Take the next line."""
+        line, scope = as_dict(value), self._scope
         at = as_time(line.get("timestamp"))
         payload = as_dict(line.get("payload"))
         kind = line.get("type")
         meta = payload if kind == "session_meta" else line if {"id", "instructions"} <= line.keys() else None
         if meta is not None:
-            if not named:  # a fork repeats its origin's below its own
-                named = True
+            if not self._named:  # a fork repeats its origin's below its own
+                self._named = True
                 _begin(scope, meta, at)
         elif kind == "event_msg":
             _event(scope, payload, at)
@@ -88,12 +93,30 @@ def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
                 scope.builder.agent = agent_of(NAME, payload.get("model"))
         else:
             _item(scope, payload or line, at)
-    if not named and not scope.builder.entries:
-        return
-    if scope.told_messages:
+
+    def finish(self) -> Iterator[Session]:
+        """Give the session, if there is one."""
+        if not self._named and not self._scope.builder.entries:
+            return
+        yield from super().finish()
+
+
+def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
+    """Read the session of a file.
+
+    Args:
+        recording: the file.
+        whole: the file is one JSON document.
+    """
+    return read_lines(Reader(recording.source), recording, whole=whole)
+
+
+def _drop_told(scope: _Scope) -> None:
+    """Leave out the messages among the items where the program itself tells what a person said."""
+    if scope.item_messages:
         repeated = set(map(id, scope.item_messages))
         scope.builder.entries = [entry for entry in scope.builder.entries if id(entry) not in repeated]
-    yield scope.builder.build(recording.source, NAME)
+        scope.item_messages.clear()
 
 
 def _begin(scope: _Scope, meta: dict[str, Any], at: datetime | None) -> None:
@@ -109,6 +132,8 @@ def _event(scope: _Scope, payload: dict[str, Any], at: datetime | None) -> None:
     kind = as_text(payload.get("type"))
     if kind == "user_message":
         scope.told_messages = True
+        _drop_told(scope)
+        scope.builder.settle()
         scope.builder.happened("user_message", at)
     elif kind == "context_compacted":
         scope.builder.happened("context_trimmed", at)
@@ -147,10 +172,19 @@ def _tokens(scope: _Scope, info: dict[str, Any]) -> None:
         return
     scope.total_tokens = tokens
     usage = Usage(input_tokens=as_count(last.get("input_tokens")), output_tokens=as_count(last.get("output_tokens")))
-    waiting = next((call for call in scope.response if call.usage is None), None)
-    if waiting is not None:
-        waiting.usage = usage
+    first = next(iter(scope.response), None)
+    if first is not None and first.taken:  # of a rollout that grows: told too late, so that the next call has it
+        scope.owed = _sum(scope.owed, usage)
+    elif first is not None:
+        first.usage = _sum(first.usage, usage)
     scope.response.clear()
+
+
+def _sum(one: Usage | None, other: Usage) -> Usage:
+    return Usage(
+        input_tokens=(one.input_tokens or 0 if one else 0) + (other.input_tokens or 0),
+        output_tokens=(one.output_tokens or 0 if one else 0) + (other.output_tokens or 0),
+    )
 
 
 def _item(scope: _Scope, item: dict[str, Any], at: datetime | None) -> None:
@@ -162,13 +196,16 @@ def _item(scope: _Scope, item: dict[str, Any], at: datetime | None) -> None:
         call = scope.by_id.get(as_text(item.get("call_id")) or "")
         if call is not None:
             _output(call, item.get("output"), told=(call.call_id or "") in scope.exits)
+            call.settled = True
     elif kind == "message" and item.get("role") == "user":
         texts = [as_dict(part).get("text") for part in as_list(item.get("content"))]
         first = next((text for text in texts if isinstance(text, str)), "")
         if first.strip() and not first.lstrip().startswith(_NOT_TYPED):
-            message = Happening("user_message", at)
-            scope.builder.entries.append(message)
-            scope.item_messages.append(message)
+            scope.builder.settle()
+            if not scope.told_messages:
+                message = Happening("user_message", at, settled=False)
+                scope.builder.entries.append(message)
+                scope.item_messages.append(message)
 
 
 def _call(scope: _Scope, item: dict[str, Any], at: datetime | None) -> None:
@@ -186,7 +223,12 @@ def _call(scope: _Scope, item: dict[str, Any], at: datetime | None) -> None:
         arguments = {key: part for key, part in action.items() if key != "type" and part is not None}
     else:
         tool, arguments = "web_search", arguments_of(item.get("action"))
-    call = scope.builder.call(Call(tool, arguments, at, call_id))
+    if not scope.batch:  # results came since: another response asks for this one
+        scope.builder.settle()
+    for message in scope.item_messages:
+        message.settled = True
+    call = scope.builder.call(Call(tool, arguments, at, call_id, usage=scope.owed, settled=call_id is None))
+    scope.owed = None
     scope.response.append(call)
     if call_id is not None:
         scope.by_id[call_id] = call

@@ -9,7 +9,26 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from streams.importers import claude_code, codex, mini_swe_agent, neutral, openai_messages, openhands, swe_agent
+from streams.importers import (
+    antigravity,
+    atif,
+    claude_code,
+    cline,
+    codex,
+    codex_exec,
+    crush,
+    cursor,
+    gemini,
+    inspect_ai,
+    mini_swe_agent,
+    neutral,
+    openai_messages,
+    opencode,
+    openhands,
+    pi,
+    swe_agent,
+)
+from streams.importers.containers import Tables, contents
 from streams.importers.files import CannotRead
 from streams.importers.mend import NotJson, parse
 
@@ -24,19 +43,39 @@ MAX_LINES = 2_000
 
 
 class Format(Protocol):
-    """What a format's module offers."""
+    """What a format's module offers; one that is written line by line has a `Reader` too, see `lines`."""
 
     NAME: str
 
     def recognise(self, value: object) -> bool:
-        """Tell whether a line or document is one of this format."""
+        """Tell whether a line or document is one of this format, or what is in a database or an archive."""
 
     def read(self, recording: Recording, *, whole: bool) -> Iterator[Session]:
         """Read the sessions of a file."""
 
 
-FORMATS: tuple[Format, ...] = (claude_code, codex, neutral, swe_agent, mini_swe_agent, openhands, openai_messages)
-"""The formats, those with the more particular marks first."""
+FORMATS: tuple[Format, ...] = (
+    claude_code,
+    codex,
+    neutral,
+    swe_agent,
+    mini_swe_agent,
+    openhands,
+    codex_exec,
+    gemini,
+    cursor,
+    pi,
+    antigravity,
+    opencode,
+    crush,
+    cline,
+    atif,
+    inspect_ai,
+)
+"""The formats. Each has marks of its own, so that no two take a value for theirs."""
+
+REST: Format = openai_messages
+"""Messages such as many write, which hold what others add: those that are of no other format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +87,14 @@ class Detected:
         whole: the file is one JSON document.
         is_json: there is some JSON value in it.
         fault: line and reason when the file begins like JSON and there is no JSON value in it.
+        container: what else it is, in words, where it is no text.
     """
 
     format: Format | None
     whole: bool = False
     is_json: bool = True
     fault: tuple[int, str] | None = None
+    container: str = ""
 
 
 def detect(recording: Recording) -> Detected:
@@ -62,6 +103,10 @@ def detect(recording: Recording) -> Detected:
     Raises:
         CannotRead: the file cannot be opened or unpacked, and what could be read tells no format.
     """
+    held = recording.contents = contents(recording.path)
+    if held is not None:
+        what = "a database of SQLite" if isinstance(held, Tables) else "a zip archive"
+        return Detected(format_of(held), is_json=False, container=what)
     is_json = False
     fault: tuple[int, str] | None = None
     first = True
@@ -79,7 +124,7 @@ def detect(recording: Recording) -> Detected:
                 continue
             first = False
             is_json = is_json or isinstance(value, dict | list)
-            found = _format_of(value)
+            found = format_of(value)
             if found is not None:
                 return Detected(found)
     finally:
@@ -94,9 +139,14 @@ def _document(recording: Recording) -> Detected:
         return Detected(None, is_json=False, fault=(problem.line, problem.reason))
     except CannotRead as problem:
         return Detected(None, is_json=False, fault=(1, str(problem)))
-    return Detected(_format_of(value), whole=True)
+    return Detected(format_of(value), whole=True)
 
 
-def _format_of(value: object) -> Format | None:
-    bare = neutral if neutral.may_be(value) else None
-    return next((known for known in FORMATS if known.recognise(value)), bare)
+def format_of(value: object) -> Format | None:
+    """Tell which format a line or document is of, or what is in a database or an archive."""
+    own = next((known for known in FORMATS if known.recognise(value)), None)
+    if own is not None:
+        return own
+    if REST.recognise(value):
+        return REST
+    return neutral if neutral.may_be(value) else None

@@ -82,6 +82,8 @@ class Recording:
         unreadable: what could not be read, in the order of its lines.
         spoilt: lines with characters that JSON does not allow; 0 stands for the whole document.
         cut: lines of which something is lost, likewise.
+        named: whether it was named itself, rather than found in a directory.
+        contents: what is in it where it is a database or an archive, as `containers.contents` gives it.
     """
 
     path: Path
@@ -89,6 +91,8 @@ class Recording:
     unreadable: list[Unreadable] = field(default_factory=list)
     spoilt: list[int] = field(default_factory=list)
     cut: list[int] = field(default_factory=list)
+    named: bool = True
+    contents: object = None
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:

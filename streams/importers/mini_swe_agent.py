@@ -2,7 +2,8 @@
 
 One JSON document with `messages`. An action is the only `bash` block of an answer, or stands in `extra.actions`; the
 message behind it is its result. An answer from which the harness could not take an action counts as a call of the tool
-`(format_error)` that failed, as a run of them is a way to spin.
+`(format_error)` that failed, as a run of them is a way to spin; from version 2 on such an answer is not kept, and only
+the harness's reply to it shows that there was one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 NAME = "mini-swe-agent"
 TOOL = "bash"
 FORMAT_ERROR = "(format_error)"
+FORMAT_INTERRUPT = "FormatError"
 
 MAX_RESPONSE_CHARS = 4_000
 """How much is kept of an answer that could not be read."""
@@ -74,18 +76,37 @@ def _message(builder: Builder, message: dict[str, Any], waiting: list[Call]) -> 
     """Take one message; give the calls that still wait for their results."""
     role = as_text(message.get("role"))
     extra = as_dict(message.get("extra"))
-    if role == "assistant":
+    if role == "assistant" or (role is None and isinstance(extra.get("actions"), list)):  # of the Responses API
         return _answer(builder, message, extra)
-    if role not in {"user", "tool"}:
+    kept = any(call.tool == FORMAT_ERROR for call in waiting)
+    if extra.get("interrupt_type") == FORMAT_INTERRUPT and not kept:
+        builder.call(_unreadable(message, extra))
+        return []
+    is_output = message.get("type") == "function_call_output"
+    if role not in {"user", "tool"} and not is_output:
         return waiting
     if not waiting:
         if role == "user":
             builder.happened("user_message", as_time(extra.get("timestamp")))
         return waiting
-    own_id = as_text(message.get("tool_call_id"))
+    own_id = as_text(message.get("tool_call_id")) or as_text(message.get("call_id"))
     call = next((call for call in waiting if own_id and call.call_id == own_id), waiting[0])
-    _result(call, message.get("content"), extra)
+    _result(call, message.get("output" if is_output else "content"), extra)
     return [other for other in waiting if other is not call]
+
+
+def _unreadable(message: dict[str, Any], extra: dict[str, Any]) -> Call:
+    """Make a call of the harness's reply to an answer that it could not read."""
+    said = as_text(extra.get("model_response"))
+    arguments: Any = UNSET if said is None else {"response": said[:MAX_RESPONSE_CHARS]}
+    return Call(
+        FORMAT_ERROR,
+        arguments,
+        as_time(extra.get("timestamp")),
+        result=result_of(message.get("content")),
+        status="error",
+        error=ErrorInfo(type="format_error"),
+    )
 
 
 def _answer(builder: Builder, message: dict[str, Any], extra: dict[str, Any]) -> list[Call]:

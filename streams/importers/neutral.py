@@ -23,12 +23,14 @@ from msgspec import UNSET, Meta
 from schemas.common import Agent, Amount, Count, Name, Task
 from streams.importers.build import Builder, Call, Session
 from streams.importers.files import CannotRead
+from streams.importers.lines import LineReader
 from streams.importers.mend import CUT, NotJson, parse
 from streams.importers.shape import MILLISECONDS_FROM, as_dict, as_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from schemas.events import SessionInput
     from streams.importers.files import Recording
 
 NAME = "neutral"
@@ -76,18 +78,22 @@ class _Open:
     """A session whose end has not come yet.
 
     Attributes:
+        builder: makes its events.
         entries: what was read, with its place.
         seen: the calls by their `seq`.
         position: the latest `seq`.
         repeats: calls that were left out, since their `seq` was there already.
         differing: those of them that are not equal to the call that was there.
+        tells_success: whether a line said so.
     """
 
+    builder: Builder
     entries: list[tuple[int, int, Line]] = field(default_factory=list)
     seen: dict[int, Line] = field(default_factory=dict)
     position: int = 0
     repeats: int = 0
     differing: int = 0
+    tells_success: bool = False
 
     def take(self, line: Line) -> None:
         """Add a line; a call whose `seq` is there already counts as the same call again."""
@@ -98,7 +104,24 @@ class _Open:
                 self.differing += same != line
                 return
             self.position = line.seq
+        self.tells_success = self.tells_success or line.error is False
         self.entries.append((self.position, len(self.entries), line))
+
+    def order(self) -> Builder:
+        """Hand what was read to the builder, in the order of the calls."""
+        lines = [line for _, _, line in sorted(self.entries, key=lambda entry: entry[:2])]
+        self.entries.clear()
+        builder = self.builder
+        agent, task = _facts(lines)
+        builder.agent = builder.agent or agent
+        builder.task = builder.task or task
+        for line in lines:
+            at = _time(line.ts)
+            if line.kind == "tool_call":
+                builder.call(_call(line, tells_success=self.tells_success)).at = at
+            else:
+                builder.happened(line.kind, at, line.reason)
+        return builder
 
 
 def recognise(value: object) -> bool:
@@ -114,6 +137,47 @@ def may_be(value: object) -> bool:
     return isinstance(line.get("session_id"), str) and isinstance(line.get("tool"), str)
 
 
+class Reader(LineReader):
+    """Reads lines of any number of sessions.
+
+    Of a recording that grows, the order by `seq` and what tells of success reach as far as what was not taken yet.
+    """
+
+    NAME = NAME
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self._opened: dict[str, _Open] = {}
+
+    def feed(self, value: object) -> None:
+        """Take the next line, or note what is wrong with it."""
+        try:
+            line = _line(value)
+        except ValueError as problem:
+            self.faults.append(f"not a line of the neutral form: {problem}")
+            return
+        opened = self._opened.get(line.session_id)
+        if opened is None:
+            opened = self._opened[line.session_id] = _Open(Builder(line.session_id))
+        opened.take(line)
+
+    def take(self, now: datetime) -> list[SessionInput]:
+        """Give all events that were not given yet: a line has its result with it."""
+        return [event for opened in self._opened.values() for event in opened.order().take(now)]
+
+    def close(self, name: str) -> Iterator[Session]:
+        """Give one session, all of whose lines have been read, and forget it."""
+        opened = self._opened.pop(name, None)
+        if opened is not None:
+            built = opened.order().build(self.source, NAME)
+            yield replace(built, repeats=opened.repeats, differing=opened.differing)
+
+    def finish(self) -> Iterator[Session]:
+        """Give the sessions that were not closed."""
+        for name in list(self._opened):
+            yield from self.close(name)
+
+
 def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
     """Read the sessions of a file, each when its last line has been read.
 
@@ -122,16 +186,16 @@ def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
         whole: the file is one JSON document.
     """
     last = _last_lines(recording)
-    opened: dict[str, _Open] = {}
+    reader = Reader(recording.source)
     for number, value, _ in recording.values(whole=whole):
-        line = _line(recording, number, value)
-        if line is not None:
-            opened.setdefault(line.session_id, _Open()).take(line)
+        reader.feed(value)
+        for fault in reader.faults:
+            recording.fault(number, fault)
+        reader.faults.clear()
         name = as_dict(value).get("session_id")
-        if isinstance(name, str) and last.get(name) == number and name in opened:
-            yield _session(recording, name, opened.pop(name))
-    for name, session in opened.items():
-        yield _session(recording, name, session)
+        if isinstance(name, str) and last.get(name) == number:
+            yield from reader.close(name)
+    yield from reader.finish()
 
 
 def _last_lines(recording: Recording) -> dict[str, int]:
@@ -158,40 +222,25 @@ def _slowly(text: bytes) -> object:
         return None
 
 
-def _line(recording: Recording, number: int, value: object) -> Line | None:
-    try:
-        line = msgspec.convert(value, Line)
-    except msgspec.ValidationError as problem:
-        recording.fault(number, f"not a line of the neutral form: {problem}")
-        return None
+def _line(value: object) -> Line:
+    """Check a line.
+
+    Raises:
+        ValueError: it does not keep to the form; the message says in what.
+    """
+    line = msgspec.convert(value, Line)
     if line.kind == "tool_call" and line.tool is None:
-        recording.fault(number, "not a line of the neutral form: field `tool` is missing")
-    elif isinstance(line.ts, float) and line.ts >= MILLISECONDS_FROM:
-        recording.fault(number, "not a line of the neutral form: `ts` is in milliseconds (write seconds since 1970)")
-    elif line.ts is not None and _time(line.ts) is None:
-        recording.fault(number, "not a line of the neutral form: `ts` is no time (write 2026-01-31T12:00:00Z)")
-    else:
-        return line
-    return None
+        raise ValueError("field `tool` is missing")
+    if isinstance(line.ts, float) and line.ts >= MILLISECONDS_FROM:
+        raise ValueError("`ts` is in milliseconds (write seconds since 1970)")
+    if line.ts is not None and _time(line.ts) is None:
+        raise ValueError("`ts` is no time (write 2026-01-31T12:00:00Z)")
+    return line
 
 
 def _time(ts: str | float | None) -> datetime | None:
     """Read a time; unlike in the formats of others, where 0 stands for none, it is one here."""
     return datetime.fromtimestamp(0, UTC) if ts == 0 else as_time(ts)
-
-
-def _session(recording: Recording, name: str, opened: _Open) -> Session:
-    lines = [line for _, _, line in sorted(opened.entries, key=lambda entry: entry[:2])]
-    builder = Builder(name, *_facts(lines))
-    tells_success = any(line.error is False for line in lines)
-    for line in lines:
-        at = _time(line.ts)
-        if line.kind == "tool_call":
-            builder.call(_call(line, tells_success=tells_success)).at = at
-        else:
-            builder.happened(line.kind, at, line.reason)
-    built = builder.build(recording.source, NAME)
-    return replace(built, repeats=opened.repeats, differing=opened.differing)
 
 
 def _facts(lines: list[Line]) -> tuple[Agent | None, Task | None]:
@@ -216,4 +265,5 @@ def _call(line: Line, *, tells_success: bool) -> Call:
         result_digest=line.result_sha256,
         status=None if line.error is None else "error" if line.error else "ok",
         duration_ms=line.duration_ms,
+        settled=True,
     )

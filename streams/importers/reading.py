@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streams.importers.containers import CannotOpen
 from streams.importers.detect import Detected, detect
 from streams.importers.files import CannotRead, Damaged, Recording, Skipped, Unreadable
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _RECORDING_NAMES = (".jsonl", ".json", ".traj", ".jsonl.gz", ".json.gz", ".traj.gz")
 """A file in a directory whose name ends so, and in which there is no JSON, is broken rather than something else."""
+
+_CONTAINER_NAMES = (".db", ".eval")
+"""Likewise one that cannot be opened as the database or archive that it begins as."""
 
 
 def read_path(path: str | os.PathLike[str]) -> Iterator[Session | Unreadable | Damaged | Skipped]:
@@ -67,7 +71,7 @@ def _files(top: Path) -> Iterator[Path]:
 
 def _read_file(path: Path, *, named: bool) -> Iterator[Session | Unreadable | Damaged | Skipped]:
     source = os.fsencode(path).decode("utf-8", "replace")
-    recording = Recording(path, source)
+    recording = Recording(path, source, named=named)
     if not path.exists():
         yield Unreadable(source, None, "no such file or directory")
         return
@@ -76,6 +80,10 @@ def _read_file(path: Path, *, named: bool) -> Iterator[Session | Unreadable | Da
         return
     try:
         found = detect(recording)
+    except CannotOpen as problem:
+        known = named or path.name.endswith(_CONTAINER_NAMES)
+        yield Unreadable(source, None, str(problem)) if known else Skipped(source)
+        return
     except CannotRead as problem:
         yield Unreadable(source, None, str(problem))
         return
@@ -94,11 +102,16 @@ def _read_file(path: Path, *, named: bool) -> Iterator[Session | Unreadable | Da
 def _not_known(path: Path, source: str, found: Detected, *, named: bool) -> Unreadable | Skipped:
     """Tell a file that is something else from one that is broken."""
     empty = path.stat().st_size == 0
-    broken = found.fault is not None or (not found.is_json and not empty and path.name.endswith(_RECORDING_NAMES))
+    no_json = not found.is_json and not found.container and not empty
+    broken = found.fault is not None or (no_json and path.name.endswith(_RECORDING_NAMES))
     if not named and not broken:
         return Skipped(source)
     if found.fault is not None:
         return Unreadable(source, *found.fault)
+    if found.container:
+        return Unreadable(
+            source, None, f"{found.container}, but of no known format; `traction replay --help` lists them"
+        )
     if found.is_json:
         return Unreadable(source, None, "JSON, but of no known format; `traction replay --help` lists them")
     return Unreadable(source, None, "empty" if empty else "not a recording: there is no JSON in it")

@@ -100,3 +100,9 @@ def _part(part: object) -> str:
         return text
     kind = as_text(block.get("type"))
     return f"[{kind}]" if kind in _PICTURES else msgspec.json.encode(part).decode()
+
+
+def typed_text(content: object) -> str:
+    """Give the first text of a message that is not blank; empty where there is none, also for what is no content."""
+    texts = [content] if isinstance(content, str) else [as_dict(part).get("text") for part in as_list(content)]
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")

@@ -50,6 +50,23 @@ def kinds() -> Callable[[Session], list[str]]:
 
 
 @pytest.fixture
+def story() -> Callable[[Session], list[Any]]:
+    """Give a session's events in order: calls with what was asked and answered, others by their kind."""
+
+    def told(session: Session) -> list[Any]:
+        return [
+            (event.call_id, event.tool, event.arguments, event.result, event.status)
+            if isinstance(event, ToolCall)
+            else f"{event.kind}: {event.reason}"
+            if isinstance(event, SessionEvent) and event.reason
+            else getattr(event, "kind", "")
+            for event in session.events
+        ]
+
+    return told
+
+
+@pytest.fixture
 def lines(tmp_path: Path) -> Callable[..., Path]:
     """Write a file of JSON lines; texts and bytes go in as they are."""
 

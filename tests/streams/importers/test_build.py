@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 
 import pytest
+from msgspec import UNSET
 
 from schemas.common import MAX_ID_CHARS
 from schemas.decode import decode
 from schemas.encode import encode
 from schemas.events import ToolCall
 from schemas.topics import SESSION_INPUTS
+from streams.identity import identifier
 from streams.importers import Session, read_path
-from streams.importers.build import MAX_RESULT_CHARS, Builder, Call, identifier, recording_id
+from streams.importers.build import MAX_RESULT_CHARS, Builder, Call, recording_id
 
 
 def test_long_identifiers_are_cut_and_stay_different():
@@ -42,6 +45,57 @@ def test_a_nameless_tool_gets_a_name():
     (event,) = builder.build("f", "x").events
     assert isinstance(event, ToolCall)
     assert event.tool == "(unnamed)"
+
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def test_what_is_settled_is_taken_once_and_the_rest_waits():
+    """A call that is done passes one of its batch that still runs; what a person says then waits for both."""
+    builder = Builder("s")
+    slow = builder.call(Call("slow", call_id="a"))
+    quick = builder.call(Call("quick", call_id="b"))
+    builder.happened("user_message")
+    assert builder.take(NOW) == []
+    quick.result, quick.settled = "done", True
+    assert [event.event_id for event in builder.take(NOW)] == ["s/b"]
+    assert builder.take(NOW) == []
+    slow.result, slow.settled = "done", True
+    assert [event.event_id for event in builder.take(NOW)] == ["s/a", "s#user_message-0"]
+    assert builder.build("f", "x").events == []
+
+
+def test_an_agent_that_went_on_leaves_a_call_without_its_result():
+    """What has no result when the next answer comes is given without one, and its payload is kept no longer."""
+    builder = Builder("s")
+    call = builder.call(Call("t", {"a": 1}))
+    builder.settle()
+    (event,) = builder.take(NOW)
+    assert isinstance(event, ToolCall)
+    assert (event.arguments, event.result) == ({"a": 1}, UNSET)
+    assert call.arguments is UNSET
+
+
+def test_events_taken_apart_have_the_identifiers_and_times_of_those_taken_together():
+    """Position, number of the kind and the latest time go on from one taking to the next; an id is given once."""
+    whole, parts = Builder("s"), Builder("s")
+    taken = []
+    first, later = datetime(2026, 3, 2, 8, tzinfo=UTC), datetime(2026, 3, 2, 8, 1, tzinfo=UTC)
+    for at, name in ((first, "a"), (None, None), (later, "b"), (None, None)):
+        for builder in (whole, parts):
+            builder.call(Call("t", at=at, call_id=name, settled=True))
+            builder.happened("user_message")
+        taken += parts.take(NOW)
+    assert taken == whole.build("f", "x").events
+    parts.call(Call("t", call_id="a", settled=True))
+    assert [event.event_id for event in parts.take(NOW)] == ["s#4"]
+
+
+def test_events_before_any_time_have_that_of_the_follower():
+    """Where a recording tells no time yet, a follower's clock does."""
+    builder = Builder("s")
+    builder.happened("started")
+    assert [event.occurred_at for event in builder.take(NOW)] == [NOW]
 
 
 def test_the_name_of_a_recording_is_its_content():

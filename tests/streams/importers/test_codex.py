@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+
 from msgspec import UNSET
 
 from schemas.common import Usage
+from schemas.events import ToolCall
+from streams.importers import Growing
 
 
 def test_calls_results_and_status(sessions, calls):
@@ -64,6 +69,24 @@ def test_a_fork_keeps_its_own_name(sessions, calls):
     assert {event.session_id for event in session.events} == {"0199-codex"}
     assert calls(session)[0].task.repo == "shop/cart"
     assert calls(session)[0].agent.model == "gpt-example"
+
+
+def test_a_growing_rollout_loses_no_tokens():
+    """Where they are told when their call was taken already, the next call has them, beside its own."""
+    now = datetime(2026, 3, 2, tzinfo=UTC)
+    growing = Growing("rollout-s.jsonl")
+    taken = []
+    for n in range(3):
+        call = {"type": "function_call", "name": "ls", "arguments": "{}", "call_id": f"c{n}"}
+        answer = {"type": "function_call_output", "call_id": f"c{n}", "output": "a"}
+        used = {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11 * (n + 1)}
+        told = {"type": "token_count", "info": {"last_token_usage": used, "total_token_usage": used}}
+        behind = [("response_item", call), ("response_item", answer), ("event_msg", told)]
+        for kind, payload in behind if n < 2 else [behind[0], behind[2], behind[1]]:
+            growing.feed(json.dumps({"type": kind, "payload": payload}).encode())
+            taken += growing.take(now)
+    usages = [event.usage for event in taken if isinstance(event, ToolCall)]
+    assert usages == [None, Usage(input_tokens=9, output_tokens=2), Usage(input_tokens=18, output_tokens=4)]
 
 
 def test_rollouts_without_an_envelope(sessions, calls, kinds):

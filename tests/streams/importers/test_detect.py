@@ -22,6 +22,22 @@ FORMATS = {
     "openhands_trajectory.json": "openhands",
     "swe_agent.traj": "swe-agent",
     "swe_agent_1.traj": "swe-agent",
+    "antigravity.jsonl": "antigravity",
+    "atif.json": "atif",
+    "cline_tags.json": "cline",
+    "cline_tools.json": "cline",
+    "codex_exec.jsonl": "codex-exec",
+    "codex_exec_old.jsonl": "codex-exec",
+    "cursor_stream.jsonl": "cursor",
+    "cursor_transcript.jsonl": "cursor",
+    "gemini_chat.json": "gemini-cli",
+    "gemini_chat.jsonl": "gemini-cli",
+    "gemini_stream.jsonl": "gemini-cli",
+    "inspect.json": "inspect-ai",
+    "mini_tools_2.traj.json": "mini-swe-agent",
+    "opencode_export.json": "opencode",
+    "opencode_run.jsonl": "opencode",
+    "pi.jsonl": "pi",
 }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from msgspec import UNSET
+
 from schemas.common import Usage
 
 
@@ -34,3 +36,19 @@ def test_actions_as_tool_calls(sessions, calls, kinds):
     assert first.usage == Usage(cost_usd=0.01)
     assert (malformed.tool, malformed.result) == ("(format_error)", "No tool call found.")
     assert kinds(session) == ["started", "user_message", "ended"]
+
+
+def test_actions_of_version_2(sessions, story, calls):
+    """An answer that could not be read shows in the reply to it alone; the Responses API has messages of its own."""
+    (session,) = sessions("mini_tools_2.traj.json")
+    assert story(session) == [
+        "started",
+        "user_message",
+        ("c1", "bash", {"command": "ls"}, "cart.py", "ok"),
+        (None, "(format_error)", UNSET, "No tool calls found in the response.", "error"),
+        (None, "(format_error)", {"response": "two actions"}, "Expected exactly 1 action, found 2.", "error"),
+        ("c2", "bash", {"command": "false"}, "", "error"),
+        "user_message",
+        "ended: RepeatedFormatError",
+    ]
+    assert calls(session)[-1].error.code == 1
