@@ -9,15 +9,18 @@ BENCHED := $(VENV)/.benched
 PYTEST_ARGS ?=
 AUDIT_ARGS ?=
 BENCH_ARGS ?=
-# Tests that start processes run in one of these, the others beside them; 0 runs all in turn.
-TEST_WORKERS ?= 2
+# How many tests run at once: one more than cores, since many wait for brokers; 0 runs all in turn.
+TEST_WORKERS ?= 3
 # How long each target of `make fuzz` runs, and which ones; all when none is named.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 CODE := detectors docs schemas streams tests traction.py
 
+# Hundreds of processes start in the tests: none of them has to compile the code again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-tools matrix fuzz torture bench recordings check audit lint format typecheck lock clean
+.PHONY: help setup setup-bench demo test test-tools matrix fuzz torture bench recordings check audit lint format typecheck lock clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,11 +43,14 @@ $(BENCHED): $(STAMP) requirements-bench.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
 
+setup-bench: $(BENCHED) ## Add to .venv what `bench` and `test-tools` need
+
 demo: $(STAMP) ## Play recorded agent sessions through a broker, a worker and the escalation consumer
 	$(BIN)/traction demo
 
 test: $(STAMP) ## Run the tests, on the broker that TRACTION_TEST_KAFKA names or else on one of their own
-	$(BIN)/python -m pytest -m "not tools" --numprocesses $(TEST_WORKERS) --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not tools" --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder \
+		$(PYTEST_ARGS)
 
 test-tools: $(BENCHED) ## Run the tests that need other tools; installs these as root where they are missing
 	tests/tools/install.sh
@@ -89,7 +95,7 @@ typecheck: $(STAMP) ## Check types
 
 lock: $(STAMP) ## Remake requirements.lock and requirements-bench.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
 	cp requirements.lock $(VENV)/requirements.new
-	$(BIN)/uv --no-config pip compile pyproject.toml --extra broker --extra rocksdb --extra train --group dev --universal \
+	$(BIN)/uv --no-config pip compile pyproject.toml --extra broker --extra otlp --extra rocksdb --extra train --group dev --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
 		--output-file $(VENV)/requirements.new
 	cmp -s $(VENV)/requirements.new requirements.lock || cp $(VENV)/requirements.new requirements.lock

@@ -6,45 +6,34 @@ import gc
 import os
 import signal
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from streams.kafka_broker import KafkaBroker
+from tests.spread import Units, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from _pytest.terminal import TerminalReporter
+    from xdist.remote import Producer
 
-
-HERE = Path(__file__).parent
 
 FIGURES = "figures"
 """Name of the property with which a test has figures shown at the end of a run; see `record_property`."""
 
-PURE = (
-    *(HERE / name for name in ("detectors", "fuzz", "recordings", "schemas")),
-    *(HERE / "streams" / name for name in ("importers", "inspection", "training", "sinks/test_injection.py")),
-    *HERE.glob("streams/escalation/test_ladder_*.py"),
-    *(HERE / f"bench/test_{name}.py" for name in ("growth", "micro", "skew", "texts")),
-    *(HERE / f"streams/worker/test_{name}.py" for name in ("apply", "engine", "keeping", "live", "records", "states")),
-    *(HERE / f"streams/worker/test_{name}.py" for name in ("partition", "sweep", "sweep_order", "tasks")),
-)
-"""Folders and files of tests that start no process of ours and need no broker: they may run beside the others."""
 
-APART = tuple(HERE / name for name in ("bench", "doors", "streams/test_broker.py", "streams/test_demo.py", "torture"))
-"""Likewise of tests that wait most of their time for brokers of their own: they run beside those that do not."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where tests are spread over processes, have the longest begin first."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=place)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that start processes in two rows, so that few of these wait for each other's processor time."""
-    for item in items:
-        if any(item.path.is_relative_to(folder) for folder in PURE):
-            continue
-        apart = any(item.path.is_relative_to(folder) for folder in APART)
-        item.add_marker(pytest.mark.xdist_group("brokers" if apart else "processes"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units | None:
+    """Spread whole units, in order, unless another way is asked for."""
+    return Units(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_configure() -> None:

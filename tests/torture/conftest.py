@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
+def quiet() -> Iterator[None]:
     """Keep the rig's own clients from telling each time that a broker is away."""
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    logger = logging.getLogger("aiokafka")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
 
 
 @pytest.fixture(scope="session")

@@ -17,11 +17,12 @@ from aiokafka import AIOKafkaProducer
 from prometheus_client import CollectorRegistry
 
 from streams.escalation import ownership
-from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings, Fenced
+from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings
 from streams.escalation.metrics import EscalationMetrics
 from streams.kafka import KafkaSettings
 from streams.pages import Health
 from streams.policy.policy import Policy
+from streams.transaction import Fenced
 
 EXIT_FENCED = 3
 

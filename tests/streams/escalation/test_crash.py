@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
+
 from detectors import TaskEvent
 from schemas import topics
 from schemas.common import Agent
@@ -33,6 +35,9 @@ OUTPUTS = (topics.DIRECTIVES, topics.TERMINATIONS, topics.NOTIFICATIONS, topics.
 
 SENDS = 11
 """Records of the first transaction."""
+
+AT_ONCE = 10
+"""Points that are tried at a time: each waits for a session timeout, and more would wait for each other."""
 
 POINTS = [
     *(Point(step) for step in ("fence", "restore", "begin", "offsets", "before commit", "commit")),
@@ -120,6 +125,7 @@ async def frozen(number: int) -> bool:
     return stat.rpartition(") ")[2][0] == "T"
 
 
+@pytest.mark.timeout(240)
 async def test_dying_at_any_step_repeats_and_loses_nothing(bootstrap: str, alert: MakeAlert) -> None:
     """Killed or frozen at each step of answers and of timers: outputs, ladders and counts are those of one pass."""
     agent = Agent(name="a", role="coder", model="m", config="c")
@@ -139,11 +145,14 @@ async def test_dying_at_any_step_repeats_and_loses_nothing(bootstrap: str, alert
     assert {each.name for each in OUTPUTS if expected[NOW].outputs[each.name]} == {each.name for each in OUTPUTS}
     assert expected[LATER].outputs["terminations"].total() == 1 + expected[NOW].outputs["terminations"].total()
 
+    turns = asyncio.Semaphore(AT_ONCE)
+
     async def differences(point: Point) -> str:
-        wire = await set_up(bootstrap, records)
-        code = await die(wire, point)
-        assert code in codes(point), (point, code)
-        same = await written(wire) == expected[point.now]
-        return "" if same else f"{point}"
+        async with turns:
+            wire = await set_up(bootstrap, records)
+            code = await die(wire, point)
+            assert code in codes(point), (point, code)
+            same = await written(wire) == expected[point.now]
+            return "" if same else f"{point}"
 
     assert not list(filter(None, await asyncio.gather(*map(differences, POINTS))))

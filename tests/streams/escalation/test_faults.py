@@ -14,7 +14,7 @@ from aiokafka.admin import RecordsToDelete
 
 from schemas import topics
 from schemas.outputs import Directive, Termination
-from streams.escalation.consumer import PositionMoved
+from streams.transaction import PositionMoved
 from streams.escalation.unit import Unit
 from streams.kafka import KafkaSettings, admin, producer, running
 from streams.kafka_broker import KafkaBroker

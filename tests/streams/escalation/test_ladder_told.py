@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from schemas.common import Agent, Task
 from schemas.encode import encode
+from schemas.outputs import Evidence
 from streams.escalation.ladder import Cleared
 from streams.policy.model import Candidate, Ladder, Rung
 from tests.streams.escalation.ladder_kit import NOW, Desk, directive, told
@@ -30,6 +32,13 @@ def test_a_directive_expires_and_says_how_to_answer(rung: Rung, minutes: int) ->
     assert step.acknowledge.topic == "agent.control"
     assert step.acknowledge.answers == step.directive_id
     assert step.acknowledge.actions == ("obeyed", "refused", "ended")
+
+
+@pytest.mark.parametrize(("level", "repeats"), [("warn", ("0f",)), ("notice", ())])
+def test_a_directive_names_the_repeated_call_of_a_warning(level: Any, repeats: tuple[str, ...]) -> None:
+    """What may be refused is what the alert is certain of; a notice is not grave enough for that."""
+    step = directive(Desk().alert("a", level=level, evidence=Evidence(repeats=("0f",))))
+    assert step.repeats == repeats
 
 
 def test_a_rotation_says_from_what_and_to_what() -> None:

@@ -1,0 +1,149 @@
+"""How much of a tool call's content leaves the machine where it was observed: all, excerpts, or digests only.
+
+Digests are of what detectors compare, so that equal calls stay equal and different ones different. They are no
+encryption: whoever can guess a text can try it, unless a key is mixed in. What identifies session, agent, task and
+tool, times and costs is kept at every level.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+import orjson
+from msgspec import UNSET
+
+from detectors import Limits
+from detectors.canonical import canonical_arguments, opened, plain_text
+from detectors.masks import mask_result, without_colours
+from detectors.tools import plain_name
+from schemas.common import ErrorInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from schemas.events import ToolCall
+
+Level = Literal["digests", "excerpts", "full"]
+"""``digests``: no text of arguments, results and errors. ``excerpts``: the beginning of each. ``full``: everything."""
+
+EXCERPT_CHARS: Final = 120
+"""How much of a text is kept as an excerpt: a command line, a path, the first line of an error."""
+
+_DIGEST_BYTES: Final = 16
+_CLASS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")  # the name of an exception; nothing that was said
+_EXCERPT: Final = re.compile(rf"[\s\S]{{{EXCERPT_CHARS}}}… #[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
+_TOOLS: Final = Limits().tools
+
+
+def reduce(event: ToolCall, level: Level, key: bytes = b"") -> ToolCall:
+    """Give a tool call as it may be sent.
+
+    Args:
+        event: the call as it was observed, or as it was reduced before with the same key.
+        level: what may be sent of its content.
+        key: secret of the sender, up to 64 bytes, without which nobody can try guesses on the digests. It must be the
+            same for all records of a session, else equal calls are different.
+    """
+    if level == "full":
+        return event
+    return _excerpts(event, key) if level == "excerpts" else _digests(event, key)
+
+
+def arguments_digest(tool: str, arguments: Any, key: bytes = b"") -> str:
+    """Give the digest of a call's arguments: of their canonical form, without what only labels the call.
+
+    Args:
+        tool: name of the tool, since it says which arguments are labels.
+        arguments: any JSON, or its text.
+        key: see `reduce`.
+    """
+    return _digest(_canonical(arguments, _TOOLS.label_arguments(plain_name(tool))), key)
+
+
+def result_digest(result: Any, key: bytes = b"") -> str:
+    """Give the digest of a whole result, without what changes at every call: times, durations, process numbers.
+
+    Args:
+        result: any JSON.
+        key: see `reduce`.
+    """
+    return _digest(mask_result(without_colours(plain_text(result))).encode("utf-8", "replace"), key)
+
+
+def _digests(event: ToolCall, key: bytes) -> ToolCall:
+    """Keep no text. Of an error its class and number stay, and its message goes into the digest of the result."""
+    error, result, said = event.error, event.result, event.result_digest
+    if result is not UNSET and said is None:
+        said = result_digest(result, key)
+    kept = None
+    if error is not None:
+        code = error.code if isinstance(error.code, int) else _class(error.code)
+        kept = ErrorInfo(type=_class(error.type), code=code)
+        if error.message:
+            said = _digest(f"{said or ''}\0{result_digest(error.message, key)}".encode(), key)
+    length = event.result_length
+    if result is not UNSET and length is None:
+        length = len(plain_text(result))
+    known = event.arguments is not UNSET and event.arguments is not None
+    return msgspec.structs.replace(
+        event,
+        arguments=UNSET,
+        arguments_digest=arguments_digest(event.tool, event.arguments, key) if known else event.arguments_digest,
+        result=UNSET,
+        result_digest=said,
+        result_length=length,
+        error=kept,
+    )
+
+
+def _excerpts(event: ToolCall, key: bytes) -> ToolCall:
+    """Cut every text. In arguments, what was cut off leaves its digest behind, so that they can still be compared."""
+    arguments, result, error = event.arguments, event.result, event.error
+    length, said = event.result_length, event.result_digest
+    if result is not UNSET and result is not None:
+        text = plain_text(result)
+        if len(text) > EXCERPT_CHARS:
+            length, said = length or len(text), said or result_digest(result, key)
+            result = text[:EXCERPT_CHARS]
+    if error is not None and error.message:
+        error = msgspec.structs.replace(error, message=_excerpt(error.message, key))
+    return msgspec.structs.replace(
+        event,
+        arguments=arguments if arguments is UNSET else _shortened(orjson.loads(_canonical(arguments)), key),
+        result=result,
+        result_length=length,
+        result_digest=said,
+        error=error,
+    )
+
+
+def _canonical(arguments: Any, labels: Collection[str] = ()) -> bytes:
+    """Fold spellings of one meaning first, since what is cut off or digested cannot be folded any more."""
+    return canonical_arguments(opened(arguments), labels)
+
+
+def _shortened(value: Any, key: bytes) -> Any:
+    if isinstance(value, str):
+        return _excerpt(value, key)
+    if isinstance(value, dict):
+        return {_excerpt(name, key): _shortened(item, key) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item, key) for item in value]
+    return value
+
+
+def _excerpt(text: str, key: bytes) -> str:
+    if len(text) <= EXCERPT_CHARS or _EXCERPT.fullmatch(text):
+        return text
+    return f"{text[:EXCERPT_CHARS]}… #{_digest(text.encode('utf-8', 'replace'), key)}"
+
+
+def _class(name: str | None) -> str | None:
+    return name if name is not None and _CLASS.fullmatch(name) else None
+
+
+def _digest(data: bytes, key: bytes) -> str:
+    return blake2b(data, digest_size=_DIGEST_BYTES, key=key).hexdigest()
