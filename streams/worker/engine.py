@@ -128,6 +128,7 @@ class Engine:
         self._follower = follower
         self._metrics = metrics
         self._abandon = abandon
+        self._turn = asyncio.Lock()
 
     def queue(self, fetched: Fetched) -> None:
         """Note that a batch waits to be applied."""
@@ -233,20 +234,27 @@ class Engine:
             while partition.uncommitted >= MAX_UNCOMMITTED_RECORDS and not partition.ended:
                 partition.room.clear()
                 await partition.room.wait()
-            if partition.ended:
-                return
-            part = Slice(records, done)
-            try:
-                self._applier.apply(partition, topic, part)
-            except BaseException:
-                partition.spoil()
-                raise
-            last = records[part.end - 1]
-            partition.advance(tp, last.offset + 1, part.end - done, last.timestamp)
-            done = part.end
+            async with self._turn:  # first come, first served: all that have something to apply take turns
+                if partition.ended:
+                    return
+                done = self._slice(partition, topic, tp, records, done)
             await asyncio.sleep(0)
         if not partition.ended and fetched.end > partition.positions[tp]:
             partition.advance(tp, fetched.end, 0, -1)
+
+    def _slice(
+        self, partition: Partition, topic: Topic, tp: TopicPartition, records: Sequence[ConsumerRecord], begin: int
+    ) -> int:
+        """Apply some of the records, and give the place after the last."""
+        part = Slice(records, begin)
+        try:
+            self._applier.apply(partition, topic, part)
+        except BaseException:
+            partition.spoil()
+            raise
+        last = records[part.end - 1]
+        partition.advance(tp, last.offset + 1, part.end - begin, last.timestamp)
+        return part.end
 
     @staticmethod
     async def _begins_again(partition: Partition, topic: Topic, first: ConsumerRecord) -> bool:

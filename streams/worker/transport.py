@@ -1,12 +1,13 @@
-"""Hands whole batches to Faust, and lets our transactions do what Faust's offset commits would.
+"""Takes whole batches past Faust's streams, and lets our transactions do what Faust's offset commits would.
 
 Overrides of faust-streaming 0.15.3 (aiokafka 0.14, mode 0.7.1; pinned, since these are inner parts), and the tests that
 would notice if a release of these broke them:
 
-* `BatchConsumer.getmany` yields one message per fetched batch of a partition where Faust yields one per record, which
-  costs it some 200 microseconds each. What was read of a changelog is applied here: Faust drops what it has queued of
-  the copies of others' partitions when a recovery ends, and goes on after an error. The message it gets instead only
-  says how far was read, markers at the end included.
+* `BatchConsumer.getmany` hands batches of inputs to lanes where Faust would queue records for its streams, some 200
+  microseconds each, and for every partition behind those of the others. What was read of a changelog is applied here:
+  Faust drops what it has queued of the copies of others' partitions when a recovery ends, and goes on after an error.
+  The message it gets instead only says how far was read, markers at the end included.
+  tests/integration/test_poison.py::test_a_flood_from_one_session
   tests/integration/test_fencing.py::test_recovery_is_a_fold_of_the_changelog
   tests/integration/test_state_store.py::test_a_standby_takes_over
 * `BatchConsumer.resume_flow` fetches nothing while partitions are taken over: until Faust hears of them, a recovery
@@ -14,7 +15,7 @@ would notice if a release of these broke them:
   tests/streams/worker/test_transport.py::test_a_recovery_that_was_broken_off_has_nothing_fetched
   tests/integration/test_fencing.py::test_rebalances_in_the_middle_of_recovery
 * `BatchConsumer._getmany` leaves out partitions that have enough waiting. Faust counts messages, and ours are batches.
-  It leaves out inputs until Faust has sought what is committed of them and has cleared its streams' queues.
+  It leaves out inputs until Faust has sought what is committed of them.
   tests/streams/worker/test_transport.py::test_inputs_are_fetched_once_their_committed_offsets_are_sought
   tests/integration/test_positions.py::test_nothing_is_lost_while_committed_offsets_are_sought
 * `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) and opens what is
@@ -29,8 +30,6 @@ would notice if a release of these broke them:
 * `FetchThread._create_worker_consumer` reads committed records only; Faust does so only inside its own transactions.
   It also shortens the time that a broker may hold an empty fetch back.
   tests/integration/test_positions.py::test_input_written_in_transactions
-* `BatchSchema` lets a batch pass undecoded.
-  tests/integration/test_main_job.py::test_recordings_in_verdicts_out
 
 That nothing is lost or written twice by all of them together is for tests/torture/test_torture.py to notice.
 
@@ -43,7 +42,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-import faust
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import ConsumerStoppedError
 from faust.transport.drivers import aiokafka as driver
@@ -55,12 +53,13 @@ from streams.worker.engine import Fetched
 from streams.worker.store import FAUST_LOGGER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+    from collections.abc import AsyncIterator, Collection
 
     from faust.tables.manager import TableManager
-    from faust.types import TP, AppT, EventT
+    from faust.types import TP, AppT
 
     from streams.worker.engine import Engine
+    from streams.worker.lanes import Lanes
 
 FULL_PAUSE = 0.02
 """Seconds until a look whether there is room again, when all partitions have enough waiting."""
@@ -188,13 +187,13 @@ class BatchConsumer(driver.Consumer):
     def _wanted(self, tp: TopicPartition) -> bool:
         """Tell whether more of a partition is to be fetched.
 
-        Faust has inputs fetched while it still seeks what is committed, and then clears the queues of its streams
-        (`FlowControlEvent.resume`): what came in between would be lost, which the next batch of that input shows.
+        Faust has inputs fetched while it still seeks what is committed of them, from wherever they are until then: what
+        would be passed over is noticed by the next batch, and ends the process.
         """
         return (self._open or tp.topic not in self.engine.inputs) and not self.engine.full(tp)
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
-        """Fetch, apply what was read of changelogs, and yield one message per batch."""
+        """Fetch, have inputs applied, apply what was read of changelogs, and yield a message for each batch of them."""
         moves: Any
         try:
             moves, _ = await self._wait_next_records(timeout)
@@ -203,21 +202,24 @@ class BatchConsumer(driver.Consumer):
         generation = self.app.consumer_generation_id
         if not moves or self.should_stop:
             return
-        taken = {tp: move for tp, move in moves.items() if self._take(move)}
-        for tp, move in taken.items():
+        read = {tp: move for tp, move in moves.items() if isinstance(move, Read) and self._applied(move)}
+        if self._stale(generation):
+            return  # another ownership begins; what was fetched under this one is read again
+        for move in moves.values():
+            if isinstance(move, Fetched):
+                self.engine.queue(move)
+                self.transport.lanes.put(move)
+        for tp, move in read.items():
             if self._stale(generation):
-                return  # another ownership begins; what was fetched under this one is read again
+                return
             self._read_offset.pop(tp, None)  # else Faust drops what comes from a topic that was made anew
             yield tp, self._message(tp, move)
 
     def _stale(self, generation: int) -> bool:
         return not self.flow_active or self.app.consumer_generation_id != generation
 
-    def _take(self, move: Fetched | Read) -> bool:
-        """Take in what was fetched; tell whether Faust may know. What was not applied counts as not read."""
-        if isinstance(move, Fetched):
-            self.engine.queue(move)
-            return True
+    def _applied(self, move: Read) -> bool:
+        """Apply what was read of a changelog; tell whether Faust may know. What was not applied counts as not read."""
         if not self.engine.ownerships.changelogs.apply(move):
             return False
         recovery = cast("TableManager", self.app.tables).recovery
@@ -227,7 +229,7 @@ class BatchConsumer(driver.Consumer):
                 offsets[move.tp] = move.end - 1
         return True
 
-    def _message(self, tp: TP, move: Fetched | Read) -> ConsumerMessage:
+    def _message(self, tp: TP, move: Read) -> ConsumerMessage:
         message: ConsumerMessage = ConsumerMessage(
             topic=tp.topic,
             partition=tp.partition,
@@ -236,7 +238,7 @@ class BatchConsumer(driver.Consumer):
             timestamp_type=0,
             headers=None,
             key=None,
-            value=move if isinstance(move, Fetched) else None,  # type: ignore[arg-type]  # Faust only hands it on
+            value=None,
             checksum=None,
             tp=tp,
             generation_id=self.app.consumer_generation_id,
@@ -306,24 +308,12 @@ class BatchTransport(driver.Transport):
     Args:
         app: the Faust app.
         engine: what applies the batches.
+        lanes: has it apply them.
     """
 
     Consumer = BatchConsumer
 
-    def __init__(self, app: AppT, engine: Engine) -> None:
+    def __init__(self, app: AppT, engine: Engine, lanes: Lanes) -> None:
         super().__init__(app.conf.broker_consumer, app, app.loop)
         self.engine = engine
-
-
-class BatchSchema(faust.Schema[bytes, bytes]):
-    """Passes batches through as they are."""
-
-    def compile(self, app: AppT, **kwargs: Any) -> Callable[..., Awaitable[EventT[Any]]]:
-        """Give what makes an event of a message."""
-        del kwargs
-
-        async def decode(message: Any, *, propagate: bool = False) -> EventT[Any]:
-            del propagate
-            return app.create_event(None, message.value, message.headers, message)
-
-        return decode
+        self.lanes = lanes

@@ -67,23 +67,72 @@ class Paced:
         rate: events a second.
         events: the events.
         wanted: what must come out.
+        burst: numbers of those among them that come all at once.
     """
 
     rate: float
     events: list[ToolCall]
     wanted: Expected
+    burst: range = range(WARM_EVENTS, WARM_EVENTS)
 
     @classmethod
-    def make(cls, rate: float, seconds: float) -> Paced:
-        """Make as many as such a rate takes, for such a time."""
+    def make(cls, rate: float, seconds: float, burst: Sequence[ToolCall] = ()) -> Paced:
+        """Make as many as such a rate takes, for such a time; half-way come some more all at once."""
         events = list(LOAD.events(WARM_EVENTS + round(rate * seconds)))
-        return cls(rate, events, expected(events, [len(events)], empty=False)[len(events)])
+        middle = (WARM_EVENTS + len(events)) // 2
+        events[middle:middle] = burst
+        wanted = expected(events, [len(events)], empty=False)[len(events)]
+        return cls(rate, events, wanted, range(middle, middle + len(burst)))
+
+    async def publish(self, ground: Ground) -> None:
+        """Publish those that are measured."""
+        await ground.publish(self.events[WARM_EVENTS : self.burst.start], rate=self.rate)
+        if self.burst:
+            await ground.publish(self.events[self.burst.start : self.burst.stop])
+        await ground.publish(self.events[self.burst.stop :], rate=self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """How long one alert took.
+
+    Attributes:
+        event: number of the event that brought it about.
+        partition: where that stands.
+        milliseconds: from the event's append to the alert's being read.
+    """
+
+    event: int
+    partition: int
+    milliseconds: float
 
 
 async def delays(
     engine: Engine, paced: Paced, *, bootstrap: str, partitions: int, directory: Path, cores: Sequence[int]
 ) -> Delays:
     """Run an engine while events come.
+
+    Raises:
+        BenchError: it failed, or gave other alerts than the detectors.
+    """
+    took, behind = await timed(
+        engine, paced, bootstrap=bootstrap, partitions=partitions, directory=directory, cores=cores
+    )
+    if not took:
+        raise BenchError("there are no alerts to measure: the rate, or the time, is too small")
+    found = [each.milliseconds for each in took]
+    return Delays(percentile(found, 50), percentile(found, 99), behind, len(found))
+
+
+def percentile(numbers: Sequence[float], percent: int) -> float:
+    """Give the number that so many in a hundred do not exceed; there must be some."""
+    return sorted(numbers)[min(len(numbers) - 1, len(numbers) * percent // 100)]
+
+
+async def timed(
+    engine: Engine, paced: Paced, *, bootstrap: str, partitions: int, directory: Path, cores: Sequence[int]
+) -> tuple[list[Took], float]:
+    """Run an engine while events come, and tell of each alert how long it took, and how far it was behind at the end.
 
     Raises:
         BenchError: it failed, or gave other alerts than the detectors.
@@ -99,7 +148,7 @@ async def delays(
                 await ground.publish(paced.events[:WARM_EVENTS])
                 await applied(processes, WARM_EVENTS)
                 reading = asyncio.create_task(_read(reader, len(paced.wanted.alerts)))
-                await ground.publish(paced.events[WARM_EVENTS:], rate=paced.rate)
+                await paced.publish(ground)
                 await applied(processes, paced.wanted.events, paced.wanted.told)
                 found = await _in_time(engine, reading)
                 last = processes[0].told("last")
@@ -107,7 +156,7 @@ async def delays(
     finally:
         await ground.clear(ground.kafka.prefix, plan.app_id, *engine.changelogs(plan))
     check_alerts(engine, paced.wanted.values(ground.places), [value for _, value in found])
-    return _figures(ground, found, last)
+    return _took(ground, found), last * 1_000 - ground.places[-1].appended_ms
 
 
 async def _in_time(engine: Engine, reading: asyncio.Task[list[tuple[float, bytes]]]) -> list[tuple[float, bytes]]:
@@ -128,17 +177,13 @@ async def _read(reader: AIOKafkaConsumer, count: int) -> list[tuple[float, bytes
     return found
 
 
-def _figures(ground: Ground, found: Sequence[tuple[float, bytes]], last: float) -> Delays:
-    warm = {(place.partition, place.offset) for place in ground.places[:WARM_EVENTS]}
-    appended = {(place.partition, place.offset): place.appended_ms for place in ground.places}
-    took = list[float]()
+def _took(ground: Ground, found: Sequence[tuple[float, bytes]]) -> list[Took]:
+    numbers = {(place.partition, place.offset): number for number, place in enumerate(ground.places)}
+    took = list[Took]()
     for came, value in found:
         position = msgspec.json.decode(value, type=Alert).evidence.position
-        place = (position.partition, position.offset) if position else (-1, -1)
-        if place not in warm:
-            took.append(came * 1_000 - appended[place])
-    if not took:
-        raise BenchError("there are no alerts to measure: the rate, or the time, is too small")
-    took.sort()
-    behind = last * 1_000 - ground.places[-1].appended_ms
-    return Delays(took[len(took) // 2], took[min(len(took) - 1, len(took) * 99 // 100)], behind, len(took))
+        number = numbers[position.partition, position.offset] if position else -1
+        if number >= WARM_EVENTS:
+            place = ground.places[number]
+            took.append(Took(number, place.partition, came * 1_000 - place.appended_ms))
+    return took

@@ -313,10 +313,10 @@ def test_faust_is_told_of_what_was_applied_only(bench: Bench) -> None:
     consumer.app = cast("Any", SimpleNamespace(tables=SimpleNamespace(recovery=recovery)))
     consumer.transport = cast("Any", SimpleNamespace(engine=engine))
     for tp in (OURS, COPY):
-        assert not consumer._take(Read({0: cast("Any", None)}, tp, 0, 100, []))
+        assert not consumer._applied(Read({0: cast("Any", None)}, tp, 0, 100, []))
     assert (recovery.active_offsets, recovery.standby_offsets) == ({OURS: -1}, {COPY: -1})
     for tp in (OURS, COPY):
-        assert consumer._take(Read(bench.during, tp, 0, 100, []))
+        assert consumer._applied(Read(bench.during, tp, 0, 100, []))
     assert (recovery.active_offsets, recovery.standby_offsets) == ({OURS: 99}, {COPY: 99})
 
 

@@ -10,12 +10,14 @@ import pytest
 from aiokafka import TopicPartition
 
 from detectors import SessionState, encode_state
+from schemas import topics
+from schemas.events import Control
 from streams.worker import engine as module
 from streams.worker.engine import Engine, Fetched
 from streams.worker.faults import EXIT_GAP
 from streams.worker.records import SESSION, encode_stored
 from streams.worker.settings import MAX_QUEUED_BYTES
-from tests.kit import tool_call
+from tests.kit import BEGIN, tool_call
 from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
 
 if TYPE_CHECKING:
@@ -204,6 +206,23 @@ async def test_slices_give_way(
         await asyncio.sleep(0)
     assert turns >= 10
     assert bench.partition.positions[TOOL_CALLS] == 95
+
+
+async def test_inputs_take_turns(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes while a large batch of another input is worked off waits for one slice of it, not for all."""
+    monkeypatch.setattr(module, "SLICE_RECORDS", 10)
+    monkeypatch.setattr(module, "SLICE_SECONDS", 60)  # however busy the machine is
+    control = TopicPartition(SETTINGS.kafka.topic(topics.CONTROL), 0)
+    bench.partition.positions[control] = 0
+    busy = asyncio.create_task(engine.handle(batch(0, 1_000), Log()))
+    await asyncio.sleep(0)
+    word = Control(event_id="c", session_id="t", occurred_at=BEGIN, action="reset", actor="a")
+    await engine.handle(Fetched(bench.partition, control, 0, 1, [record(word, offset=0)], 1), Log())
+    assert 10 <= bench.partition.positions[TOOL_CALLS] <= 30
+    await busy
+    assert bench.partition.positions[TOOL_CALLS] == 1_000
 
 
 @pytest.mark.parametrize(("each", "slices"), [(0, 1), (1, 10), (4, 25), (6, 50)])
