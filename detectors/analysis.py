@@ -30,7 +30,7 @@ _PROFILES = {"standard": 5, "conservative": 8, "aggressive": 3}
 def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
     """Count the call into the looks in a row, and say when there are too many; `state.reads` includes it."""
     if call.kind not in {"read", "search"}:
-        if not call.talks and not call.polls:
+        if not call.polls:
             state.looks = state.look_notices = 0
         return ()
     state.looks += 1

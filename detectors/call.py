@@ -26,6 +26,7 @@ _QUERY_WORD = re.compile(r"[^\W_]{3,}")
 _MAX_WORDS = 12
 _LINE_NUMBER = re.compile(r"[:l(](?:(?<=[\w)]:)\d+(?::\d+)?(?=[:,\s)]|\Z)|(?<=\bl)ine \d+|(?<=\()\d+,\d+\))")
 _CONTENT_CHARS = 60
+_MOST_BYTES = 4  # of a character in UTF-8
 _PENDING_CHARS = 600
 _PENDING = re.compile(  # in folded text
     r"(?<!\[)\b(?:pending|running|in[ _-]?progress|queued|starting|initiali[sz]ing|provisioning|containercreating"
@@ -109,7 +110,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
         executes=use.executes,
         changes=use.changes,
         scrolls=scrolls,
-        lengthy=use.kind == "edit" and arguments is not None and len(_words_of(arguments)) >= _CONTENT_CHARS,
+        lengthy=use.kind == "edit" and _is_lengthy(arguments, canonical),
         empty=known and brings_nothing,
         complains=known and says_no,
         pending=known and _is_pending(short),
@@ -121,6 +122,23 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     if known and _refers(short):
         _refer(call, recent)
     return call
+
+
+def print_of_call(event: ToolCall, tools: Tools) -> str:
+    """Return the digest of a call by tool and canonical arguments, as alerts name it; empty when these are not known.
+
+    The call need not have been made: whoever is asked for one tells by it whether it is one that a loop consists of.
+    """
+    name = plain_name(event.tool)
+    arguments = None if event.arguments is UNSET else opened(event.arguments)
+    canonical = b"" if arguments is None else canonical_arguments(arguments, tools.label_arguments(name))
+    action = _action(event, name, canonical)
+    return print_of_action(action) if action else ""
+
+
+def print_of_action(action: int) -> str:
+    """Return the digest of an action as it stands in alerts and directives."""
+    return f"{action:016x}"
 
 
 def _is_pending(short: str) -> bool:
@@ -178,8 +196,11 @@ def _action(event: ToolCall, name: str, canonical: bytes) -> int:
     return 0
 
 
-def _words_of(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else plain_text(arguments)[:_ANSWER_CHARS]
+def _is_lengthy(arguments: Any, canonical: bytes) -> bool:
+    """Tell whether arguments hold content; ``canonical`` is what they are compared by, which leaves some out."""
+    if arguments is None or isinstance(arguments, str):
+        return arguments is not None and len(arguments) >= _CONTENT_CHARS
+    return len(canonical) >= _CONTENT_CHARS * _MOST_BYTES or len(plain_text(arguments)) >= _CONTENT_CHARS
 
 
 def words_of_query(query: str) -> bytes:

@@ -14,7 +14,7 @@ import msgspec
 
 from detectors.code import changes_by_code
 from detectors.command_line import CommandLines
-from detectors.glance import signs_of
+from detectors.glance import signs_of, zeroed, zeroed_pattern
 from detectors.masks import MASK
 from detectors.shell import READ_CHARS
 from detectors.target import Arguments, Given
@@ -46,6 +46,9 @@ _ONE_CALL = re.compile(r"\s*([a-z]+_[a-z_]+)\((?:[^\n]*\)\s*\Z|\s*\n)")  # of a 
 _WORDS = re.compile(r"\s*(?:-|[\w./~-]+\.\w+(?:\s|\Z))[^\n]*\Z")
 _ACTION_CHARS = 80
 _ACTION = re.compile(r"\s*(?:[a-z]+\.)?([a-z]+(?:[ _-][a-z]+){0,3})\d*(?=[\s(\[:]|\Z)", re.IGNORECASE)
+
+Signed = tuple[tuple[str, ...], re.Pattern[str] | None, re.Pattern[str]]
+"""Texts of which one is in every text that a pattern matches, what then matches in the zeroed text, and the pattern."""
 
 
 def _default(key: str) -> Any:
@@ -119,14 +122,21 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def masked(self, name: str, result: str) -> str:
         """Return a result of the tool of this plain name with what its `masks` match masked."""
-        for signs, pattern in self._reader.signed(name):
+        zeros = ""  # as long as nobody asked
+        for signs, in_zeros, pattern in self._reader.signed(name):
             for sign in signs:
                 if sign in result:
                     break
             else:
                 if signs:
                     continue
-            result = pattern.sub(MASK, result)
+            if in_zeros is not None:
+                zeros = zeros or zeroed(result)
+                if in_zeros.search(zeros) is None:
+                    continue
+            masked = pattern.sub(MASK, result)
+            if masked != result:
+                result, zeros = masked, ""
         return result
 
     @cached_property
@@ -307,8 +317,8 @@ class _Reader:
         volatile = self._tools.volatile
         return tuple(re.compile(pattern) for pattern in (*volatile.get("*", ()), *volatile.get(name, ())))
 
-    def _signed(self, name: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
-        return tuple((signs_of(pattern), pattern) for pattern in self.masks(name))
+    def _signed(self, name: str) -> tuple[Signed, ...]:
+        return tuple((signs_of(pattern), zeroed_pattern(pattern), pattern) for pattern in self.masks(name))
 
 
 def _is_words(kind: Kind, arguments: Any) -> bool:

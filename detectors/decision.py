@@ -11,6 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from detectors import analysis, category, spin_score
+from detectors.call import print_of_action
 from detectors.excerpt import excerpt
 from detectors.facts import Call
 from detectors.features import WINDOW_CALLS
@@ -39,6 +40,9 @@ from schemas.outputs import Alert, Evidence, Level, LimitReached
 
 _BROAD = "revisits"
 _COUNTING = frozenset({category.NAME, analysis.NAME})  # count calls, whatever they bring
+_OF_ONE_CALL = frozenset(
+    ("identical.warn", "identical.terminate", "identical.window_warn", "identical.window_terminate")
+)
 _MAX_EVENT_IDS = 12
 
 
@@ -173,6 +177,7 @@ def _alert(state: SessionState, loop: Loop, finding: Finding, level: Level, *, c
         evidence=Evidence(
             event_ids=_event_ids(state, finding, call),
             calls=finding.calls,
+            repeats=_repeats(finding, level, call),
             error=error or None,
             weak=finding.from_text,
         ),
@@ -225,6 +230,15 @@ def _about(state: SessionState, loop: Loop, level: Level, call: Call, limits: Li
         reasoning="",
         interventions_so_far=state.alerts,
     )
+
+
+def _repeats(finding: Finding, level: Level, call: Call) -> tuple[str, ...]:
+    """Return the digest of the one call that the loop is nothing but, where whoever refuses it would be right to.
+
+    A call that waits for something may be right the next time, as may each call of a longer cycle after the others.
+    """
+    certain = finding.limit in _OF_ONE_CALL and not finding.weak and level != "notice"
+    return (print_of_action(call.action),) if certain and not call.waits else ()
 
 
 def _event_ids(state: SessionState, finding: Finding, call: Call) -> tuple[str, ...]:

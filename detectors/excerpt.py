@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from detectors.canonical import canonical_arguments, opened
-from detectors.glance import folded, has_any
+from detectors.glance import folded, has_any, matches_any
 from schemas.values import MAX_DEPTH
 
 _NAMES = (
@@ -40,12 +40,18 @@ _SECRET = re.compile(  # in folded text
     re.DOTALL,
 )
 _SECRET_PARTS = (
-    *_NAME_PARTS,
-    *("-u", "mysql", "mariadb", "docker", "mongo", "redis", "bearer", "basic", "digest", "@", "-----", "eyj", "aiza"),
+    *("pass", "pwd", "secret", "token", "credential", "authorization", "cookie"),
+    *("-u", "mysql", "mariadb", "docker", "mongo", "redis", "bearer", "digest", "@", "-----", "eyj", "aiza"),
     *("github_pat", "ghp", "gho", "ghs", "ghu", "glpat", "xox", "hf", "npm", "pypi", "akia", "asia"),
 )
-_SHORT_KEY = re.compile(r"k(?<=[spr]k)(?<!\w..)[_-]?[a-z0-9_-]{12}")
-"""One of the parts or this is in every folded text that `_SECRET` can match."""
+_SECRET_SIGNS = (  # where a part alone is frequent
+    re.compile(
+        r"k(?:(?<=[spr]k)(?<!\w..)[_-]?[a-z0-9_-]{12}|(?:(?<=(?:api|ess|ate|uth)k)|(?<=(?:api|ess|ate|uth)[_-]k))ey)"
+    ),
+    re.compile(r"pin[\\\"'\s]*[:=]"),
+    re.compile(r"basic\s"),
+)
+"""Of which one is in every folded text that `_SECRET` can match."""
 
 _REDACTED = "[redacted]"
 _ONE_WORD = re.compile(r"[!-;=?-~]{1,64}")  # of what a name is made of, hardly a sentence in any script
@@ -69,7 +75,7 @@ def redact(text: str) -> str:
     Recognised are values beside telling names, in headers, options and addresses, and the forms of providers' keys.
     """
     lower = folded(text)
-    if not has_any(lower, _SECRET_PARTS) and not _SHORT_KEY.search(lower):
+    if not _may_hold_secret(lower):
         return text
     kept, behind = "", 0
     for found in _SECRET.finditer(lower):  # letter for letter as long as the text
@@ -77,6 +83,10 @@ def redact(text: str) -> str:
         kept += text[behind:begin] + _REDACTED
         behind = found.end()
     return kept + text[behind:] if behind else text
+
+
+def _may_hold_secret(lower: str) -> bool:
+    return has_any(lower, _SECRET_PARTS) or matches_any(lower, _SECRET_SIGNS)
 
 
 def excerpt(text: str, limit: int) -> str:
@@ -144,7 +154,7 @@ def _by_name(value: Any, opens: int = 2, depth: int = MAX_DEPTH) -> Any:
         return [_by_name(item, opens, depth - 1) for item in value[:_MAX_ARGUMENTS]]
     return {
         key[:_MAX_NAME_CHARS]: _REDACTED
-        if _is_telling(key) or (key in _NAMED and _names_secret(value))
+        if _is_telling(key[:_MAX_NAME_CHARS]) or (key in _NAMED and _names_secret(value))
         else _by_name(item, opens, depth - 1)
         for key, item in islice(value.items(), _MAX_ARGUMENTS)
     }
@@ -152,10 +162,10 @@ def _by_name(value: Any, opens: int = 2, depth: int = MAX_DEPTH) -> Any:
 
 def _names_secret(fields: dict[str, Any]) -> bool:
     """Tell whether the name of a field stands beside its value, and what it is named says that it is a credential."""
-    return any(isinstance(each, str) and _is_telling(each) for each in map(fields.get, _NAMING))
+    return any(isinstance(each, str) and _is_telling(each[:_MAX_NAME_CHARS]) for each in map(fields.get, _NAMING))
 
 
+@lru_cache(maxsize=1_024)
 def _is_telling(name: str) -> bool:
     """Tell whether what stands under or beside a name is a credential."""
-    name = name[:_MAX_NAME_CHARS]
     return has_any(folded(name), _NAME_PARTS) and _NAME.search(name) is not None

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from detectors.canonical import digest
 from detectors.excerpt import cut, redact
-from detectors.glance import folded, has_any
+from detectors.glance import folded, has_any, matches_any
 from detectors.masks import bounded, mask_failure, mask_result
 from detectors.use import Use
 from detectors.verdict import action_failure, reads_as_failure
@@ -53,6 +53,13 @@ _OUTAGE = r"""(?:
   | internal\ server\ error | overloaded(?:_error)?
 )"""
 _TRANSIENT = re.compile(rf"(?x)(?<![\w#]) {_OUTAGE}")
+_OUTAGE_PARTS = (
+    *("429", "500", "502", "503", "504", "too many", "rate", "exhausted", "throttl", "econn", "etimedout", "hang up"),
+    *("timed", "timeout", "time out", "refused", "connect", "resolve host", "unreachable", "route", "name resolution"),
+    *("deadline", "unavailable", "gateway", "internal server", "overloaded"),
+)
+"""Of which one is in every text that `_TRANSIENT` can match."""
+
 _OUTAGE_ALONE = re.compile(
     rf"""(?x)^[\s"'{{\[(]* (?:error\W{{1,3}}|\w+"?:\s*"?)? (?:{_OUTAGE} | (?:429|50[0234])\s*(?:\Z|[:"'}}\]]))"""
 )
@@ -80,8 +87,13 @@ _FAILING_LINE = re.compile(
     r"(?m)^\s{0,8}(?:--- FAIL\b|FAILED\b|FAIL\b|not ok\b"
     r"|\S{1,200}[:(]\d+[:,)](?:\d+[:)]?)?:? (?:error|[EFWC]\d{3,4})\b)"
 )
+_FAILING_LINE_PARTS = ("FAIL", "not ok", " error")
+_RULE_CODES = (re.compile(r" [EFWC]\d{3}"),)
+"""One of the parts or codes is in every text that `_FAILING_LINE` can match."""
+
 _THINGS = re.compile(  # files, tests, and codes of rules and compilers
-    r"""(?x) [\w./\\-]{1,200}\.[a-z]{1,5}\b(?:::[\w:\[\]-]{1,200})? | \b[A-Z]{1,4}\d{2,5}\b"""
+    r"""(?x) ([\w./\\-]{1,200}\.[a-z]{1,5}\b(?:::[\w:\[\]-]{1,200})? | \b[A-Z]{1,4}\d{2,5}\b)
+      | (?![\w./\\-]{201})\w++"""  # what begins none is passed over by words, unless one may begin within
 )
 _QUOTED = re.compile(r"""['"`\u2018\u201c]([^'"`\u2019\u201d\n]{1,80})['"`\u2019\u201d]""")
 
@@ -171,13 +183,16 @@ def _is_transient(code: str | int | None, kind: str | None, message: str) -> boo
     if any(said is not None and _TRANSIENT_CODE.match(str(said)) for said in (code, kind)):
         return True
     head = message[:_HEAD_CHARS]
-    return _TRANSIENT.search(folded(head)) is not None and _OF_A_CHECK.search(head) is None
+    lower = folded(head)
+    if not has_any(lower, _OUTAGE_PARTS):
+        return False
+    return _TRANSIENT.search(lower) is not None and _OF_A_CHECK.search(head) is None
 
 
 def _about(message: str, telling: str) -> int:
     """Return a digest of what the failure names: an error that moves on from file to file is another one each time."""
     ends = mask_result(f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}")
-    return digest("about", *sorted({*_THINGS.findall(ends), *_QUOTED.findall(telling)}))
+    return digest("about", *sorted(filter(None, {*_THINGS.findall(ends), *_QUOTED.findall(telling)})))
 
 
 def _telling(message: str) -> str:
@@ -202,7 +217,9 @@ def _failing(message: str) -> int | None:
     said = [int(first or second) for first, second in _FAILING_COUNT.findall(message[-_TAIL_CHARS:])]
     if any(said):
         return next(count for count in reversed(said) if count)
-    lines = len(_FAILING_LINE.findall(bounded(message)))
+    read = bounded(message)
+    tells = has_any(read, _FAILING_LINE_PARTS) or matches_any(read, _RULE_CODES)
+    lines = len(_FAILING_LINE.findall(read)) if tells else 0
     return lines or (0 if said else None)
 
 

@@ -6,6 +6,8 @@ they may have grown beyond, at every third event or so. Nothing here decides wha
 
 from typing import Final
 
+import msgspec
+
 from detectors.excerpt import cut
 from detectors.state import MAX_SEEN, MAX_STATE_BYTES, SessionState, encode_state
 from detectors.tasks.edits import MAX_FILES, thinned
@@ -14,10 +16,17 @@ from detectors.tasks.facts import Change
 _ROOM_BYTES: Final = 400  # for what repeated and late events add without being measured: clocks, sequences, counts
 _SEEN_BYTES: Final = 9  # of one event id; repeated events fill their ring as well
 _GROWTH_BYTES: Final = 1_300  # at most of one call without new loops and edits, beside its text and its id
+_EDIT_BYTES: Final = 100  # at most of one edit beside what it changes: its path, a check
 _LETTER_BYTES: Final = 4  # in UTF-8, at most
 _TEXT_BYTES: Final = 64  # of a call kept for people, where room is short
 _THIN_LINES: Final = 64  # of the edits since the latest check, likewise
 _HALVINGS: Final = 8
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def note_growth(state: SessionState, change: Change) -> None:
+    """Note that the edits since the latest check are this change now; before, they may have taken next to nothing."""
+    state.room -= _EDIT_BYTES + len(_ENCODER.encode(change))
 
 
 def fit(state: SessionState) -> None:

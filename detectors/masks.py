@@ -34,7 +34,7 @@ _VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Patt
     ),
     (
         (),
-        (re.compile(b":00:00"),),
+        (re.compile(b":00:00(?<!-00 00:00:00)"),),  # in front of the time stands no other way to write the day
         re.compile(
             r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? +(?:\d{1,2} )?[A-Z][a-z]{2} [\d ]*"  # as `date` prints it
             r"\d\d:\d\d:\d\d(?: [A-Z]{2,5})?(?: \d{4})?"
@@ -65,7 +65,7 @@ _VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Patt
         (
             re.compile(
                 rb"""(?x)
-                0(?<![0a-z_.].)(?:(?<=[dtypns]\W.)|(?<=[dst]\W\W.)|(?<=e\ .))(?:
+                0(?<![0a-z_.].)(?:(?<=[detypns]\W.)|(?<=[dst]\W\W.))(?:
                     (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
                   | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
                   | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)|(?<=\bmoves\W.)|(?<=\bmoves\W\W.)
@@ -87,7 +87,7 @@ _VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Patt
         (b"duration", b"elapsed", b"latency", b"took", b"execution", b"wall", b"taken"),
         (
             re.compile(
-                rb"""(?x)0(?<=[=:\ ].)(?:
+                rb"""(?x)0(?<=[^0][=:\ ].)(?:  # no digit is in front: by that most are passed over
                     (?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)..)|(?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)["'=:\ ]..)
                   | (?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)["'=:\ ][=:\ ]..)
                   | (?<=(?:cs|cy|ds|ec|ed|en|me|ms|nd|ok|on)["'][=:\ ][=:\ ]..)
@@ -107,7 +107,7 @@ _VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Patt
             re.compile(
                 rb"""(?x)0(?:
                     \ (?:of\ 0|(?:credits|attempts|guesses|tries|turns|moves|calls|tokens)\ )
-                  | (?<=\W.)(?:
+                  | (?<=[^0]\W.)(?:  # likewise
                       (?<=(?:left|ning|used)\W.)|(?<=(?:left|ning|used)\W\W.)|(?<=(?:left|ning|used)\W\W\W.)
                     | (?<=(?:.pt|pts|[pt][ts]\W|[ts]\W\W)[:=].)|(?<=(?:.pt|pts|[pt][ts]\W|[ts]\W\W)[:=]\W.)
                   )
@@ -115,9 +115,17 @@ _VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Patt
             ),
         ),
         re.compile(  # what is left of a budget
-            r"""(?i)\b\d+ of \d+ (?:guesses|attempts|tries|turns|moves|calls)\b|["']?\battempts?["']?\s?[:=]\s?\d+"""
-            r"""|\b(?:credits|attempts|guesses|tries|turns|moves|calls|tokens) (?:left|remaining|used)\W{1,3}\d+"""
-            r"""|\b\d+ (?:credits|attempts|guesses|tries|turns|moves|calls|tokens) (?:left|remaining|used)\b"""
+            r"""(?x)[\d"'AaCcGgTtMm](?:
+                (?<=\d)(?<!\w.)\d*\ (?i:
+                    of\ \d+\ (?:guesses|attempts|tries|turns|moves|calls)\b
+                  | (?:credits|attempts|guesses|tries|turns|moves|calls|tokens)\ (?:left|remaining|used)\b
+                )
+              | (?i:(?:(?<=["'])a|(?<=a)(?<!\w.))ttempts?)["']?\s?[:=]\s?\d+
+              | (?<!\w.)(?i:
+                    (?:(?<=c)(?:redits|alls)|(?<=a)ttempts|(?<=g)uesses|(?<=t)(?:ries|urns|okens)|(?<=m)oves)
+                    \ (?:left|remaining|used)
+                )\W{1,3}\d+
+            )"""
         ),
     ),
     ((), (re.compile(b"=-0"),), re.compile(r"-= [^=\n]{1,60} =-\d+/\d+")),  # the status line of an interactive fiction

@@ -19,15 +19,17 @@ _NAME_CHARS = 300
 _INNER = r"[\s\S]{0,4000}"
 # Kept whole, whatever is in it. What is escaped begins no text, and what begins a comment that never ends is kept with
 # what follows: else each mark of a text of such marks would be looked behind to the text's end.
-_TEXT = rf"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|\\.|/\*(?!{_INNER}?\*/){_INNER})"""
-_BLOCK = rf"/\*{_INNER}?\*/"
-_SLASHES = re.compile(rf"{_TEXT}|{_BLOCK}|//[^\n]*")
-_HASHES = re.compile(rf"(?m){_TEXT}|(?:^|(?<=\s))\#(?!!)[^\n]*")
-_DASHES = re.compile(rf"{_TEXT}|{_BLOCK}|--[^\n]*")
-_TAGS = re.compile(r"(\Z.)|<!--[\s\S]{0,400}?-->")
+_TEXT = rf"""\"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`|\\.|/\*(?!{_INNER}?\*/){_INNER}"""
+# Comments have an empty group, by which they are told. All ways begin with one plain character, so that the engine
+# skips to where one can begin.
+_BLOCK = rf"/\*(){_INNER}?\*/"
+_SLASHES = re.compile(rf"{_TEXT}|{_BLOCK}|//()[^\n]*")
+_HASHES = re.compile(rf"{_TEXT}|\#(?<!\S\#)(?!!)()[^\n]*")
+_DASHES = re.compile(rf"{_TEXT}|{_BLOCK}|--()[^\n]*")
+_TAGS = re.compile(r"<!--()[\s\S]{0,400}?-->")
 _STYLES = re.compile(rf"{_TEXT}|{_BLOCK}")
-_UNKNOWN = re.compile(rf"(?m){_TEXT}|{_BLOCK}|(?:^[ \t]*|(?<=[;{{}}),])[ \t]*)//[^\n]*")
-_PROSE = re.compile(r"(\Z.)|\Z.")  # has no comments
+_UNKNOWN = re.compile(rf"(?m){_TEXT}|{_BLOCK}|(?:^[ \t]*|(?<=[;{{}}),])[ \t]*)//()[^\n]*")
+_PROSE = re.compile(r"\Z.")  # has no comments
 Comments = tuple[re.Pattern[str], tuple[str, ...]]
 """What finds comments, and what they begin with: a text that has none of it is kept whole."""
 
@@ -81,7 +83,7 @@ def _suffix_within(value: Any, depth: int = MAX_DEPTH) -> str:
 
 
 def _kept(found: re.Match[str]) -> str:
-    return found.group(1) or ""
+    return "" if found.lastindex else found.group()
 
 
 def _bare(value: Any, comments: Comments, depth: int = MAX_DEPTH) -> Any:

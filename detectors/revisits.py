@@ -31,7 +31,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
     if call.applied:
         state.known = b""
         return ()
-    if not call.key or not call.recorded or call.talks:
+    if not call.key or not call.recorded:
         return ()
     mark = print_of(call.key)
     call.stale = holds_print(state.known, mark)

@@ -58,7 +58,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
 
 def _counts(call: Call) -> bool:
     """Tell whether the call's answer says something that it could also say to another question."""
-    if call.failure or call.outage or not call.action or call.talks or call.applied:
+    if call.failure or call.outage or not call.action or call.applied:
         return False
     if call.kind == "interact":  # whatever is pressed, the page stays; when a form is filled in, it should
         return call.recorded and not call.scrolls and not fills_in(call.tool)

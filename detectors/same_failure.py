@@ -32,7 +32,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
     """Count the call into the row of failures, or let its success end it, and return what limits are reached."""
     failure = call.failure
     if failure is None:
-        if state.row.calls and not call.talks and not call.polls and call.succeeded:
+        if state.row.calls and not call.polls and call.succeeded:
             state.row = FailingRow()
         return ()
     if call.polls:

@@ -28,7 +28,7 @@ ABOUT = About(
 
 def note_edit(state: SessionState, call: Call) -> None:
     """Remember the call among the latest edits, when it is one whose outcome is known."""
-    if call.kind != "edit" or call.talks or (call.failure is None and not call.succeeded):
+    if call.kind != "edit" or (call.failure is None and not call.succeeded):
         return
     if call.failure is not None and call.failure.transient:
         return

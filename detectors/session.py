@@ -32,7 +32,7 @@ from detectors.canonical import digest
 from detectors.decision import decide
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
-from detectors.fitting import fit
+from detectors.fitting import fit, note_growth
 from detectors.limits import MAX_WINDOW_CALLS, Limits
 from detectors.loops import dismiss, lift, milliseconds, quiet_until
 from detectors.state import (
@@ -87,6 +87,7 @@ _UNIQUE_ID = re.compile(  # as model providers make them; looked for where a wor
 )
 _SAME_CALL_MS = 10_000
 _MAX_RECORDS_PER_CALL = 3  # hook, log and span
+_BOOKED = 1  # action of a call of which neither arguments nor result are known: no detector looked at it yet
 
 _MOST_LATE_RUNS = 2  # late events in a row, and once more: two clocks may take turns
 
@@ -127,8 +128,10 @@ def step(state: SessionState, event: SessionInput, limits: Limits) -> Step:
     _note_who(state, event)
     loops, change = len(state.loops), state.tries.change
     told = _apply(state, event, at_ms, limits)
-    if told.alerts or len(state.loops) > loops or state.tries.change is not change:
+    if told.alerts or len(state.loops) > loops:
         state.room = 0
+    elif state.tries.change is not change:
+        note_growth(state, state.tries.change)
     fit(state)
     return told
 
@@ -151,9 +154,10 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     if event.phase == "start":
         return Step([])
     call = read_call(event, Mark(at_ms, state.calls + 1), limits, state.recent)
-    if _is_known_call(state, event, call):
+    known = _known_call(state, event, call)
+    if known is not None:
         state.duplicates += 1
-        return Step([])
+        return _complete(state, known, event, call, limits)
     if state.clears:
         _reach_clears(state, at_ms)
     if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
@@ -165,10 +169,26 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     call.mark = Mark(at_ms, state.calls, state.tokens, state.cost)
     if state.loops:
         lift(state.loops, at_ms)
-    alerts = decide(state, call, _count(state, call, limits), limits)
+    tells = event.call_id is None or call.action or call.recorded  # else another record of this call may tell more
+    found = _count(state, call, limits) if tells else budget.observe(state, call, limits)
+    alerts = decide(state, call, found, limits)
     derives = limits.tasks.derive and not state.tries.sends
     derived = derive(state.tries, event, call, limits) if derives else None
     return Step(alerts, report(state, event, limits, derived))
+
+
+def _complete(state: SessionState, known: SeenCall, event: ToolCall, call: Call, limits: Limits) -> Step:
+    """Let the detectors look at a call of which a poorer record was booked before; one that they saw changes nothing.
+
+    The account has it already, and what came in between keeps its place before it.
+    """
+    if known.action != _BOOKED or not call.action:
+        return Step([])
+    known.action = call.action
+    call.seq, call.mark = state.calls - 1, Mark(call.mark.at_ms, state.calls, state.tokens, state.cost)
+    alerts = decide(state, call, _count(state, call, limits), limits)
+    derives = limits.tasks.derive and not state.tries.sends
+    return Step(alerts, report(state, event, limits, derive(state.tries, event, call, limits) if derives else None))
 
 
 def _count(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
@@ -317,33 +337,37 @@ def _is_repeat(state: SessionState, event: SessionInput, at_ms: int) -> bool:
     return False
 
 
-def _is_known_call(state: SessionState, event: ToolCall, call: Call) -> bool:
-    """Tell whether this is another record of a call that was counted, as from a hook and a span.
+def _known_call(state: SessionState, event: ToolCall, call: Call) -> SeenCall | None:
+    """Return the call that was counted and that this is another record of, as from a hook and a span; else remember it.
 
     Ids that look random are unique. Others may be used again: another record comes soon after the first, and there are
-    few of them; once an id came with another action, or too often, ids say nothing in this session.
+    few of them; once an id came with another action, or too often, ids say nothing in this session. A record without
+    arguments has the action of the other one; and of one call, a hook and a log may name tool and arguments otherwise.
     """
     if event.call_id is None or state.reuses_call_ids:
-        return False
+        return None
     wanted = digest("call id", event.call_id)
     unique = _UNIQUE_ID.search(event.call_id) is not None
     came = unique and holds_print(state.seen_ids, print_of(wanted))
+    action = call.action or (0 if call.recorded else _BOOKED)
     seen = None
     if came or not unique:  # a unique one among the latest calls is among those remembered for long as well
         seen = next((seen for seen in state.seen_calls if seen.call_id == wanted), None)
     if seen is None:
+        fresh = SeenCall(wanted, action, call.mark.at_ms)
         if came:
-            return True  # a compacted transcript repeats old calls
-        state.seen_calls.append(SeenCall(wanted, call.action, call.mark.at_ms))
+            return fresh  # a compacted transcript repeats old calls
+        state.seen_calls.append(fresh)
         del state.seen_calls[:-MAX_SEEN_CALLS]
         if unique:
             state.seen_ids = (state.seen_ids + print_of(wanted))[-MAX_SEEN_IDS * PRINT_BYTES :]
-        return False
+        return None
     seen.repeats += 1
     soon = abs(call.mark.at_ms - seen.at_ms) <= _SAME_CALL_MS and seen.repeats < _MAX_RECORDS_PER_CALL
-    same = seen.action == call.action and (soon or unique)
+    equal = seen.action == action or bool({seen.action, action} & {0, _BOOKED})
+    same = (equal and (soon or unique)) or (soon and unique)
     state.reuses_call_ids = not same
-    return same
+    return seen if same else None
 
 
 def _note_who(state: SessionState, event: SessionInput) -> None:

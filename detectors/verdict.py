@@ -7,7 +7,7 @@ words in it, only by the envelope around it.
 
 import re
 
-from detectors.glance import folded, has_any, words_of
+from detectors.glance import folded, has_any, matches_any, words_of
 from detectors.use import Use
 
 _HEAD_CHARS = 400
@@ -26,8 +26,6 @@ _ENVELOPE = re.compile(  # in folded text
     | ["']status["']\s*:\s*["'](?:error|failed|failure)\b
     """
 )
-_ENVELOPE_PARTS = ("err", "exception", "false", "fail")
-"""Of which one is in every text that `_ENVELOPE` can match."""
 
 _FAILED_TEXT = re.compile(  # in folded text
     rf"""(?x)
@@ -55,8 +53,7 @@ _FAILED_WITHIN = re.compile(  # in folded text
     | <returncode>[1-9] | \bstale\ (?:snapshot|element|aria-ref|ref)\b | \A[^\n]{0,120}\bis\ not\ recognized\ as\b
     """
 )
-_FAILED_WITHIN_PARTS = ("exit", "return", "stale", "recognized")
-"""Of which one is in every text that `_FAILED_WITHIN` can match."""
+_EXITS = (re.compile(r"exit[\s_]?(?:code|status)"), re.compile(r"return[\s_]?(?:code|status)"))
 
 _COUNTED = r"""[1-9]\d{0,5}\ (?:of\ \d+\ )?(?:[A-Za-z-]+\ ){0,2}?(?i:failed|failing|failures?|errors?)\b
         (?!\ \(\d+\ fixed,\ 0\ remaining)"""
@@ -173,10 +170,22 @@ def reads_as_failure(
     head = result[:_HEAD_CHARS]
     lower = folded(head)
     return (
-        (has_any(lower, _ENVELOPE_PARTS) and _ENVELOPE.search(lower) is not None)
+        (_may_be_envelope(lower) and _ENVELOPE.search(lower) is not None)
         or _FAILED_TEXT.match(lower) is not None
-        or (has_any(lower, _FAILED_WITHIN_PARTS) and _FAILED_WITHIN.search(lower) is not None)
+        or (_may_fail_within(lower) and _FAILED_WITHIN.search(lower) is not None)
     )
+
+
+def _may_be_envelope(lower: str) -> bool:
+    """Tell whether there can be what `_ENVELOPE` matches."""
+    if has_any(lower, ("false", "iserror", "is_error")) or ("status" in lower and has_any(lower, ("error", "fail"))):
+        return True
+    return has_any(lower, ("err", "exception")) and lower.lstrip()[:1] == "{"
+
+
+def _may_fail_within(lower: str) -> bool:
+    """Tell whether there can be what `_FAILED_WITHIN` matches."""
+    return has_any(lower, ("stale ", "recognized as")) or matches_any(lower, _EXITS)
 
 
 def action_failure(result: str) -> str:

@@ -27,9 +27,10 @@ Headers = Iterable[tuple[str, bytes | None]]
 
 
 class Attributes(msgspec.Struct, frozen=True):
-    """The attributes that can stand for fields of a record."""
+    """The attributes that can stand for fields of a record, and the type, which says what record it is."""
 
     id: str
+    type: str
     subject: str | None
     time: str | None
 
@@ -123,7 +124,9 @@ def _attributes(members: dict[str, Any], prefix: str) -> Attributes:
         _check_text(members.get(f"{prefix}{name}"), f"{prefix}{name}", required=True)
     for name in _OPTIONAL:
         _check_text(members.get(f"{prefix}{name}"), f"{prefix}{name}", required=False)
-    return Attributes(members[f"{prefix}id"], members.get(f"{prefix}subject"), members.get(f"{prefix}time"))
+    return Attributes(
+        members[f"{prefix}id"], members[f"{prefix}type"], members.get(f"{prefix}subject"), members.get(f"{prefix}time")
+    )
 
 
 def _check_text(value: object, field: str, *, required: bool) -> None:

@@ -148,7 +148,8 @@ class _Comparison:
             yield f"$id changed from {old.get('$id')} to {new.get('$id')}"
         before, after = _variants(old, self._old), _variants(new, self._new)
         for kind, variant in before.items():
-            match = after.get(kind) or after.get("any") or (after.get("number") if kind == "integer" else None)
+            others = ("number",) if kind == "integer" else ()
+            match = next((after[each] for each in (kind, "any", *others) if each in after), None)
             if match is None:
                 yield _line(path, f"no longer takes the type {kind}, only {', '.join(sorted(after))}")
             else:

@@ -36,6 +36,7 @@ def json_schema(record: RecordType) -> dict[str, Any]:
     (reference,), parts = msgspec.json.schema_components([record.struct], ref_template="#/$defs/{name}")
     if record.direction == "in":
         parts = {name: _with_nulls(part) for name, part in parts.items()}
+    parts = {name: _with_any(part) for name, part in parts.items()}
     own = reference["$ref"].rpartition("/")[2]
     root = _tidy(parts.pop(own))
     schema = {"$schema": DIALECT, "$id": record.schema_id, **root, "title": record.name}
@@ -117,6 +118,17 @@ def _with_nulls(part: dict[str, Any]) -> dict[str, Any]:
         **part,
         "properties": {
             name: field if name in required else _nullable(field) for name, field in part["properties"].items()
+        },
+    }
+
+
+def _with_any(part: dict[str, Any]) -> dict[str, Any]:
+    """Say of every field of an object that may be any JSON that it may: else code generators take it for an object."""
+    return {
+        **part,
+        "properties": {
+            name: {**field, "anyOf": [{}]} if field.keys() <= {"description", "default"} else field
+            for name, field in part["properties"].items()
         },
     }
 

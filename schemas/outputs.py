@@ -69,6 +69,16 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     offset: Annotated[Count, Meta(description="Offset in the partition.")]
 
 
+Repeats = Annotated[
+    tuple[str, ...],
+    Meta(
+        description="Digest of the call that the loop is nothing but, of its tool and canonical arguments: it may be "
+        "refused when it is asked for once more, as long as nothing else was done in between. Absent where that is not "
+        "certain: the loop is another, the evidence weak, or the call waits for something."
+    ),
+]
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a person needs to check an alert without the recording."""
 
@@ -81,6 +91,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     calls: Annotated[
         tuple[str, ...], Meta(description="The calls that repeat, readable, redacted and cut short, in order.")
     ] = ()
+    repeats: Repeats = ()
     error: Annotated[str | None, Meta(description="The recurring failure, masked and cut short.")] = None
     counts: Annotated[dict[str, float], Meta(description="Further counts by name.")] = {}
     weak: Annotated[bool, Meta(description="True when failure was read from text, not from a flag.")] = False
@@ -174,6 +185,7 @@ class Directive(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     detector: DetectorName
     text: Annotated[str, Meta(description="Text to show the agent. Quotations of tool output are marked.")] = ""
     parameters: Annotated[dict[str, str | int | float | bool], Meta(description="Further settings of the action.")] = {}
+    repeats: Repeats = ()
     issued_at: Annotated[Instant, Meta(description="When it was decided.")]
     expires_at: Annotated[Instant, Meta(description="After this it should not be carried out any more.")]
     acknowledge: Acknowledgement

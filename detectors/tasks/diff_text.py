@@ -12,11 +12,10 @@ from typing import Final
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchedFile, PatchSet
 
-from detectors.tasks.edits import Block
+from detectors.tasks.edits import NOWHERE, PATH_CHARS, Block
 from detectors.tasks.unified import HUNK, plain_names, read_unified
 
 _PARSED_LINES: Final = 20_000  # of a diff that goes through the library: it keeps an object of 300 bytes for each
-_PATH_CHARS = 1_024
 
 _MARKS = (
     "diff --git ", "--- ", "+++ ", "@@", "*** Begin Patch", "*** Update File: ", "*** Add File: ", "*** Delete File: ",
@@ -27,7 +26,6 @@ _SLOW = re.compile(r"^(?:diff --git [^\n]*://|Binary files? [^\n]{600})", re.MUL
 _SPECIAL = ("--- ", "+++ ", "-- ", "-----")  # beginnings of headers and markers that look like lines
 _GIT = re.compile(r'diff --git ("?[abciow12]/.*?) ("?[abciow12]/.*)')
 _HALVES = re.compile(r"diff --git (\S+) (\S+)")
-_NOWHERE = "/dev/null"
 _ENVELOPE = re.compile(r"\*\*\* (Update File|Add File|Delete File|Move to): *(.*)")
 _MAIL = re.compile(r"From [0-9a-f]{40} ")  # between the patches of a series
 _SEARCH = re.compile(r"[<-]{5,9} SEARCH")
@@ -186,9 +184,9 @@ class _Loose:
             self._name(self._names[0] if self._head else "", line[4:])
             self._head, self._body = False, True
         elif self._head and line.startswith("new file mode "):
-            self._name(_NOWHERE, self._names[1])
+            self._name(NOWHERE, self._names[1])
         elif self._head and line.startswith("deleted file mode "):
-            self._name(self._names[0], _NOWHERE)
+            self._name(self._names[0], NOWHERE)
         elif line.startswith("*** "):
             self._envelope(line)
         else:
@@ -265,7 +263,7 @@ class _Loose:
 
     def _note_hint(self, line: str) -> None:
         """Remember a line that may name the file of the replacement behind it."""
-        text = line[:_PATH_CHARS].strip(_AROUND_NAME)
+        text = line[:PATH_CHARS].strip(_AROUND_NAME)
         if text and " " not in text and ("." in text or "/" in text):
             self._hint = text
 

@@ -10,13 +10,11 @@ from typing import Any, Final
 from detectors.canonical import opened
 from detectors.target import Arguments, Given
 from detectors.tasks.diff_text import blocks_of, is_marked
-from detectors.tasks.edits import Block, gather, plain_path
+from detectors.tasks.edits import PATH_CHARS, Block, gather, plain_path
 from detectors.tasks.facts import Change
 
-MAX_PATHS: Final = 10_000  # of one diff: as many as an attempt may list
 _READ_EDITS = 1_000  # of a call that makes several
 _LEVELS = 3  # a list of files, each with a list of edits
-_PATH_CHARS = 1_024
 _MAX_LINE = 10**9
 _APPENDS = (True, "a", "append")
 
@@ -66,7 +64,7 @@ def read_diff(diff: str) -> tuple[Change, tuple[str, ...]]:
             if block[:2] != named:
                 named = block[:2]
                 path = plain_path(block.path) or plain_path(block.source)
-                if path and len(paths) < MAX_PATHS:
+                if path:
                     paths[path] = None
             yield block
 
@@ -112,7 +110,7 @@ def _of_call(arguments: Any, path: str, levels: int) -> Iterator[Block]:
             yield from _of_patches(arguments, path)
             return
         named = given.first("paths")
-        path = named[:_PATH_CHARS] if isinstance(named, str) and named else path
+        path = named[:PATH_CHARS] if isinstance(named, str) and named else path
         edits = given.first("edits")
         if isinstance(edits, list):
             yield from _of_call(edits, path, levels)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from struct import pack
 from typing import Final, NamedTuple
 
@@ -20,9 +21,21 @@ from detectors.tasks.lines import bare_lines, marks_of, minus, near, numbers, pa
 MAX_LINES: Final = 256  # prints of lines in one change, over all its files
 MAX_FILES: Final = 16  # of one change
 MAX_REGIONS: Final = 64  # of one change, over all its files
+MAX_BLOCKS: Final = 2_000
+"""Blocks of one change that are read, those that only name a file included: what follows is not known.
+
+In recorded sessions no call has more than nine. A message has room for tens of thousands of one line each, of which
+each takes as long as forty lines of a long one, and what is remembered of a change has room for few of them.
+"""
+
 _MOST_SAME = 16  # times that one line counts on one side of a region: a thousand closing brackets say no more
 _MASK = 2 ** (8 * PRINT_BYTES) - 1
-_NOWHERE = "/dev/null"
+NOWHERE: Final = "/dev/null"
+"""What a diff calls the file where there is none."""
+
+PATH_CHARS: Final = 1_024
+"""How much of a path is read."""
+
 _begun = blake2b(digest_size=8).copy  # takes half as long as a new one
 _NO_PATHS = digest(""), digest("")
 _WHOLE, _MOVED = 2**64 - 1, 2**64 - 2  # stand in the digest where else a number of lines does
@@ -50,17 +63,18 @@ def plain_path(path: str) -> str:
     path = path.strip().replace("\\", "/")
     while path[:2] == "./":
         path = path[2:].lstrip("/")
-    return "" if path == _NOWHERE else path
+    return "" if path == NOWHERE else path
 
 
 def gather(blocks: Iterable[Block]) -> Change:
     """Return the change that the blocks make, which come in their order within each file.
 
     Memory stays bounded however many come. Of too many lines those remain whose prints are divisible by a power of two,
-    of too many files those with the lowest digests of their paths, and of too many regions neighbours become one.
+    of too many files those with the lowest digests of their paths, and of too many regions neighbours become one. Of
+    too many blocks the first are read.
     """
     gathered = None
-    for block in blocks:
+    for block in islice(blocks, MAX_BLOCKS):
         gathered = gathered or _Gathered()
         gathered.take(block)
     return gathered.change() if gathered else Change()

@@ -5,12 +5,9 @@ Of any other form nothing is read: what is found here is what the library would 
 
 import re
 from collections.abc import Sequence
-from typing import Final
 
-from detectors.tasks.edits import Block
+from detectors.tasks.edits import MAX_BLOCKS, NOWHERE, PATH_CHARS, Block
 
-_PATH_CHARS = 1_024
-_NOWHERE: Final = "/dev/null"
 _PREFIX = re.compile(r'"?[abciow12]/')  # that git sets before the two paths
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
@@ -34,14 +31,14 @@ Names = tuple[str, str]
 def plain_names(source: str, path: str) -> tuple[str, str]:
     """Return a diff's two names of a file without quotes, times and git's prefixes; one alone stands for both."""
     source, path = _unquoted(source or path), _unquoted(path or source)
-    real = [name for name in (source, path) if name != _NOWHERE]
+    real = [name for name in (source, path) if name != NOWHERE]
     if all(map(_PREFIX.match, real)) and (len(real) == 1 or source[:1] != path[:1]):
-        source, path = (name if name == _NOWHERE else name[2:] for name in (source, path))
+        source, path = (name if name == NOWHERE else name[2:] for name in (source, path))
     return source, path
 
 
 def _unquoted(name: str) -> str:
-    name = name.partition("\t")[0].strip()[:_PATH_CHARS]
+    name = name.partition("\t")[0].strip()[:PATH_CHARS]
     if len(name) < 2 or name[0] != '"' or name[-1] != '"':  # noqa: PLR2004 -- both quotes
         return name
     return _ESCAPE.sub(_unescaped, name[1:-1].encode("utf-8", "replace")).decode("utf-8", "replace")
@@ -53,7 +50,10 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 
 def read_unified(diff: str) -> list[Block] | None:
-    """Return the blocks of a diff as `diff_text.blocks_of` yields them; None when it is not in the usual form."""
+    """Return the blocks of a diff as `diff_text.blocks_of` yields them; None when it is not in the usual form.
+
+    What follows upon so many as are read of one change is not looked at.
+    """
     if not diff.startswith(("--- ", "diff --git ")):
         return None
     lines = diff.split("\n")
@@ -61,12 +61,12 @@ def read_unified(diff: str) -> list[Block] | None:
         lines.pop()
     blocks: list[Block] = []
     at = 0
-    while at < len(lines):
+    while at < len(lines) and len(blocks) < MAX_BLOCKS:
         names, at = _header(lines, at)
         if names is None:
             return None
         source, path = plain_names(*names)
-        while at < len(lines) and lines[at].startswith("@@"):
+        while at < len(lines) and len(blocks) < MAX_BLOCKS and lines[at].startswith("@@"):
             at = _hunk(lines, at, source, path, blocks)
             if not at:
                 return None
@@ -100,9 +100,9 @@ def _git_header(lines: Sequence[str], at: int) -> tuple[Names | None, int]:
     for end in range(at + 1, len(lines)):
         line = lines[end]
         if _NEW.match(line):
-            source = _NOWHERE
+            source = NOWHERE
         elif _DELETED.match(line):
-            path = _NOWHERE
+            path = NOWHERE
         elif not line.startswith(_SILENT):
             return (source, path), end
     return (source, path), len(lines)

@@ -63,9 +63,9 @@ class Bound(NamedTuple):
 
 BOUNDS = {
     "decode": Bound(2.7, 2.5, "reads and checks the same JSON, with ids and times, in one pass"),
-    "read_call": Bound(40, 44, "masks and digests the arguments and the result; most of it regular expressions"),
-    "step, rules": Bound(50, 57, "that, and the rules"),
-    "step, spin score": Bound(54, 60, "that, and a dozen features"),
+    "read_call": Bound(37, 39, "masks and digests the arguments and the result; most of it regular expressions"),
+    "step, rules": Bound(48, 51, "that, and the rules"),
+    "step, spin score": Bound(51, 54, "that, and a dozen features"),
     "encode_state": Bound(5, 5, "up to 5 kB of MessagePack"),
     "record": Bound(3.4, 2.6, "LZ4 of that, once a commit"),
     "recall": Bound(7.6, 6.2, "a state that was not in memory, from its record"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors import call, excerpt, failure, interface, masks, nothing, patch, verdict
-from detectors.glance import folded, has_any, signs_of, words_of
+from detectors.glance import folded, has_any, signs_of, words_of, zeroed, zeroed_pattern
 from detectors.limits import Limits
 from tests.fuzz.patterns import matching
 
@@ -66,8 +66,10 @@ LOOKS: dict[str, tuple[re.Pattern[str], Look, bool]] = {
     "secrets": (excerpt._SECRET, lambda text: excerpt.redact(text) != text or "[redacted]" in text, True),
     "telling names": (excerpt._NAME, lambda text: has_any(folded(text), excerpt._NAME_PARTS), False),
     "refusals": (verdict._REFUSES, lambda text: not verdict._NO_WORDS.isdisjoint(words_of(text)), True),
-    "envelopes": (verdict._ENVELOPE, lambda text: has_any(folded(text), verdict._ENVELOPE_PARTS), True),
-    "failures within": (verdict._FAILED_WITHIN, lambda text: has_any(folded(text), verdict._FAILED_WITHIN_PARTS), True),
+    "envelopes": (verdict._ENVELOPE, lambda text: verdict._may_be_envelope(folded(text)), True),
+    "failures within": (verdict._FAILED_WITHIN, lambda text: verdict._may_fail_within(folded(text)), True),
+    "outages": (failure._TRANSIENT, lambda text: has_any(folded(text), failure._OUTAGE_PARTS), True),
+    "failing lines": (failure._FAILING_LINE, failure._failing, False),
     "failed checks": (verdict._FAILED_CHECK, verdict._check_failed, False),
     "titles": (verdict._NAMES_AND_TITLES, _named, False),
     "nothing": (nothing._SAYS_NOTHING, nothing._says_nothing, True),
@@ -125,7 +127,7 @@ def test_words_are_in_what_a_mask_matches(chance, number):
     words, _, pattern = masks._VOLATILE[number]
     text = matching(pattern, chance)
     if pattern.search(text):
-        attempts = pattern.pattern.startswith("(?i)") and "attempt" in text  # only counts beside what is left
+        attempts = "ttempts?" in pattern.pattern and "attempt" in text.lower()  # only counts beside what is left
         assert not words or attempts or any(word.decode() in text.lower() for word in words) or " of " in text
 
 
@@ -166,6 +168,64 @@ def test_signs_are_found():
     assert signs_of(re.compile("(?i)abc")) == ()
     assert signs_of(re.compile("a[0-9]|[0-9]b|[0-9]c")) == signs_of(re.compile("(?i)[0-9]a|b[0-9]")) == ()
     assert signs_of(re.compile("(?i)[0-9]a")) == tuple("1023456789")
+
+
+OF_DIGITS = [
+    *(
+        r"[0-9]+ of \d",
+        "[0-9]:[3-6]x",
+        "[0-9]7?(?:12|3)b",
+        "(?i)[0-9](?=k|[5s])",
+        "[0-9](?<!ab.)(?![a-z0-9])",
+        r"[0-9](?<=4.)",
+    ),
+    *(r"[0-9]\d*+(?:/\d{1,9}+)?+ x", "[0-9](?:(?<=left: .)|(?<=127.))", *[each.pattern for each in ALL.masks("bash")]),
+]
+UNTOLD = [
+    *(
+        "[0-9][^5]x",
+        "[0-9](?!4)",
+        "[0-9](?<!7.)",
+        "[0-9][3-6]++x",
+        r"[0-9](a)?\1",
+        "[0-9](?>1|2)",
+        r"\dx",
+        "a[0-9]",
+        "a?[0-9]",
+    ),
+    *("[0-9]|a", "[0-8]", "", "[^0-9]"),
+]
+
+
+@pytest.mark.parametrize("expression", OF_DIGITS)
+def test_a_pattern_matches_where_digits_are_zeros(expression):
+    """What a pattern of digits matches, its form for zeroed texts does in those: also beside other digits."""
+    pattern = re.compile(expression)
+    zeros = zeroed_pattern(pattern)
+    found = 0
+    for seed in range(80):
+        chance = Random(seed)  # noqa: S311 - no secret
+        before, behind = chance.choice(("", "x", "12 ", "\u0663")), chance.choice(("", "9", " \ud800"))
+        text = f"{before}{_varied(matching(pattern, chance), chance)}{behind}"
+        if zeros is not None and pattern.search(text):
+            found += 1
+            assert zeros.search(zeroed(text)), text
+    assert zeros is None or found
+
+
+@pytest.mark.parametrize("expression", UNTOLD)
+def test_patterns_that_go_by_which_digit_it_is_are_not_looked_for_among_zeros(expression):
+    """Nor are those that begin with anything else than a digit."""
+    assert zeroed_pattern(re.compile(expression)) is None
+
+
+def test_zeros_tell_where_a_pattern_matches_nothing():
+    """The form for zeroed texts says no where nothing but the digit could match, and is found by its zero."""
+    zeros = zeroed_pattern(re.compile("(?i)[0-9](?<![a-z].) (?:[xt]imes|12)"))
+    assert zeros is not None
+    assert zeros.search(zeroed("7 TIMES"))
+    assert zeros.search(zeroed("7 34"))
+    assert not zeros.search(zeroed("a7 times, 7 days, 7 1"))
 
 
 @given(TEXTS)

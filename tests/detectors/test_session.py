@@ -68,6 +68,64 @@ def test_a_hook_and_a_span_for_one_call_count_once():
     assert (state.calls, state.duplicates) == (4, 4)
 
 
+@pytest.mark.parametrize(
+    "arrive",
+    [
+        lambda poor, rich: [each for pair in zip(rich, poor, strict=True) for each in pair],
+        lambda poor, rich: [each for pair in zip(poor, rich, strict=True) for each in pair],
+        lambda poor, rich: [*poor, *rich],
+        lambda poor, rich: [*rich, *poor],
+    ],
+    ids=["rich, poor", "poor, rich", "all poor first", "all rich first"],
+)
+def test_a_record_without_arguments_and_one_with_them_are_one_call(arrive):
+    """Whichever record of a call comes first, it is counted once and its loop is seen as if only the full one came."""
+    full = [tool_call(n, call_id=f"toolu_{n:022d}", arguments={"command": "make"}, result="err 1") for n in range(4)]
+    bare = [
+        tool_call(n, event_id=f"span-{n}", call_id=call.call_id, arguments=None, result=UNSET)
+        for n, call in enumerate(full)
+    ]
+    alone, state = SessionState(), SessionState()
+    wanted = [alert.level for alert in play_into(alone, full)]
+    assert wanted
+    assert [alert.level for alert in play_into(state, arrive(bare, full))] == wanted
+    again = [
+        tool_call(n, event_id=f"log-{n}", call_id=call.call_id, arguments=call.arguments, result="err 1")
+        for n, call in enumerate(full)
+    ]
+    assert play_into(state, again) == []
+    assert (state.calls, state.duplicates, state.reuses_call_ids) == (4, 8, False)
+
+
+def test_a_record_without_arguments_may_come_with_another_time():
+    """A call that took long has other times in other records; an id that is unique is enough."""
+    state = SessionState()
+    full = tool_call(0, call_id="toolu_0123456789abcdef")
+    bare = tool_call(600, call_id="toolu_0123456789abcdef", arguments=None, result=None)
+    play_into(state, [full, bare])
+    assert (state.calls, state.reuses_call_ids) == (1, False)
+
+
+@pytest.mark.parametrize(("call_id", "calls"), [("call_Xq3vT8mLr2Yd9wKp", 1), ("1", 2)])
+def test_records_that_name_a_call_otherwise_are_one_call_if_its_id_is_unique(call_id, calls):
+    """A log may call a tool by another name than the hook; where ids are used again, other actions are other calls."""
+    state = SessionState()
+    hook = tool_call(0, "Bash", {"command": "ls"}, call_id=call_id)
+    log = tool_call(0, "shell", {"command": ["ls"]}, event_id="log", call_id=call_id, occurred_at=at(9))
+    play_into(state, [hook, log])
+    assert (state.calls, state.reuses_call_ids) == (calls, calls > 1)
+
+
+def test_calls_of_which_nothing_is_known_are_booked_and_not_compared():
+    """Records without arguments and results are never equal calls, nor one run of failures, but use the budget up."""
+    unknown = [tool_call(n, call_id=f"toolu_{n:022d}", arguments=None, result=UNSET, status="error") for n in range(30)]
+    state = SessionState()
+    assert not play_into(state, unknown)
+    assert (state.calls, state.duplicates, state.recent) == (30, 0, [])
+    limits, spent = limits_from([("test", {"budget": {"calls": 30}})]), SessionState()
+    assert {alert.detector for event in unknown for alert in observe(spent, event, limits)} == {"budget"}
+
+
 @pytest.mark.parametrize("ids", [["call_0"], ["call_0", "call_1"]])
 def test_agents_that_use_ids_again_are_still_watched(ids):
     """Positions within a response, or one id for all, hide no loop: a few records later ids are not believed."""

@@ -13,7 +13,7 @@ from detectors.state import MAX_SEEN, MAX_STATE_BYTES, STATE_VERSION, holds_prin
 from detectors.watch import MAX_LOOPS, Loop
 from schemas.common import Agent, ErrorInfo, Task, Usage
 from schemas.testing import at, session_event, tool_call
-from tests.detectors.traces import shell, work
+from tests.detectors.traces import edit, shell, work
 
 
 def test_a_session_goes_on_from_its_encoded_state():
@@ -174,6 +174,22 @@ def test_repeated_and_late_events_stay_within_the_room_left_for_them(events):
         observe(state, again, limits)
     assert state.calls == counted
     assert before < len(encode_state(state)) <= MAX_STATE_BYTES
+
+
+def test_edits_stay_within_the_room_that_is_taken_for_them():
+    """Whatever is edited between two checks, a state never grows by more than is noted, and not each edit is measured.
+
+    A state that was measured has more room than before, or as much as there can be.
+    """
+    state, limits, measured = SessionState(), limits_from([]), 0
+    for n in range(90):
+        code = "\n".join(f"value_{n}_{line} = {line}" for line in range(5 + 7 * (n % 13)))
+        path = f"src/{'x' * (n % 4 * 20)}/file_{n % 30}.py"
+        before = state.room
+        observe(state, shell(n, "pytest -q", "1 failed", error=1) if n % 25 == 24 else edit(n, path, code), limits)
+        assert len(encode_state(state)) + state.room <= MAX_STATE_BYTES
+        measured += state.room >= before
+    assert 0 < measured < 60
 
 
 def test_a_session_that_only_thinks_stays_within_the_bound():

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.common import MAX_ID_CHARS
 from streams.backtest import InvalidLabels, Label, read_labels
-from streams.importers.build import identifier
+from streams.identity import identifier
 
 GOOD = {"session_id": "a", "label": "loop", "first_loop_seq": 3}
 

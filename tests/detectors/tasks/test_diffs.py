@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from detectors.tasks import diff_text
 from detectors.tasks.diffs import change_of_diff, change_of_texts, read_diff
+from detectors.tasks.edits import MAX_BLOCKS
 from detectors.tasks.facts import Change
 
 GIT = """\
@@ -242,6 +243,40 @@ def test_nothing_that_is_sent_as_a_diff_raises(text):
 def test_nothing_that_is_sent_as_texts_raises(replacements):
     """Any texts, under any path."""
     assert change_of_texts(replacements) == change_of_texts(list(replacements))
+
+
+def hunks(count: int) -> str:
+    """A diff of one file with so many hunks of a line."""
+    return "--- a/x.py\n+++ b/x.py\n" + "".join(f"@@ -{n} +{n} @@\n-a{n}\n+b{n}\n" for n in range(1, count + 1))
+
+
+def files(count: int) -> str:
+    """A patch of so many files, of which each takes two blocks."""
+    return "*** Begin Patch\n" + "".join(f"*** Update File: {n}.py\n-a{n}\n+b{n}\n" for n in range(count))
+
+
+@pytest.mark.parametrize("parsed", [0, 20_000])
+def test_only_so_many_hunks_are_read(monkeypatch, parsed):
+    """As many as there is room for count, by either reader; what follows changes nothing."""
+    monkeypatch.setattr(diff_text, "_PARSED_LINES", parsed)
+    most = change_of_diff(hunks(MAX_BLOCKS))
+    assert change_of_diff(hunks(MAX_BLOCKS - 1)).digest != most.digest
+    assert change_of_diff(hunks(MAX_BLOCKS + 1)) == most
+    assert change_of_diff(hunks(MAX_BLOCKS) + "anything") == most
+
+
+def test_only_so_many_files_are_read():
+    """Those that the first blocks are of are named, and no others."""
+    most = MAX_BLOCKS // 2
+    for count in (most - 1, most, most + 1):
+        assert read_diff(files(count))[1] == tuple(f"{n}.py" for n in range(min(count, most)))
+    assert change_of_diff(files(most + 1)) == change_of_diff(files(most)) != change_of_diff(files(most - 1))
+
+
+def test_only_so_many_texts_are_read():
+    """Of texts that take the place of others, likewise."""
+    texts = [("x.py", f"a{n}", f"b{n}") for n in range(MAX_BLOCKS + 1)]
+    assert change_of_texts(texts) == change_of_texts(texts[:-1]) != change_of_texts(texts[:-2])
 
 
 def long_lines(start: str) -> str:
