@@ -1,0 +1,85 @@
+"""Gemini CLI's hooks: what its payloads tell, and how it is answered.
+
+Written from the types that its core package publishes (`BeforeToolInput`, `HookOutput` and their kin). It tells no id
+of a call, so that one seen by a hook and in its telemetry counts twice: connect one of them. Payloads have their time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import UNSET
+
+from schemas.common import ErrorInfo
+from streams.hooks.observed import Hook, NotRead, Observed, draft, session
+from streams.importers.shape import as_dict, as_text, as_time, result_of
+from streams.otlp.mapped import failure
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from streams.hooks.observed import Agents, Status
+    from streams.verdicts.model import Verdict
+
+NAME: Final[Agents] = "gemini-cli"
+
+_SHELL: Final = "run_shell_command"
+_EXIT_CODE: Final = re.compile(r"^Exit Code: (-?\d{1,10})$", re.MULTILINE)
+_HOOKS: Final = {
+    "BeforeAgent": Hook("prompt", "user_message"),
+    "SessionStart": Hook("start", "started"),
+    "SessionEnd": Hook("end", "ended", reason="reason"),
+    "PreCompress": Hook("other", "context_trimmed"),
+    "AfterAgent": Hook("stop"),
+}
+_CONTEXT: Final = ("AfterTool", "BeforeAgent", "SessionStart")
+_STOPPABLE: Final = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
+
+
+def read(value: object, at: datetime) -> Observed | NotRead:
+    """Read one payload.
+
+    Args:
+        value: the payload.
+        at: when it was handed over.
+    """
+    begun = draft(NAME, value, at, told=as_time(as_dict(value).get("timestamp")))
+    if isinstance(begun, NotRead):
+        return begun
+    payload = as_dict(value)
+    tool, arguments = payload.get("tool_name"), payload.get("tool_input")
+    match begun.event:
+        case "BeforeTool":
+            return begun.called("start", tool, arguments)
+        case "AfterTool":
+            result, status, error = _outcome(tool, as_dict(payload.get("tool_response")))
+            return begun.called("end", tool, arguments, result=result, status=status, error=error)
+        case _:
+            return session(begun, payload, _HOOKS)
+
+
+def _outcome(tool: object, response: dict[str, Any]) -> tuple[Any, Status | None, ErrorInfo | None]:
+    """Give the result as the model saw it, and how the call ended; a shell's exit code stands in its text."""
+    content = response.get("llmContent", UNSET)
+    result = result_of([content] if isinstance(content, dict) else content) if content is not UNSET else UNSET
+    error = as_dict(response.get("error"))
+    if error:
+        return result, "error", failure(as_text(error.get("type")), as_text(error.get("message")))
+    found = _EXIT_CODE.search(result) if tool == _SHELL and isinstance(result, str) else None
+    if found and int(found[1]):
+        return result, "error", ErrorInfo(code=int(found[1]))
+    return result, None if result is UNSET else "ok", None
+
+
+def answer(observed: Observed, verdict: Verdict) -> dict[str, Any]:
+    """Give the answer to the hook; empty where nothing is to be said or this hook cannot say it."""
+    action, text = verdict.action, verdict.text
+    if action == "stop" and observed.event in _STOPPABLE:
+        return {"continue": False, "stopReason": text, "reason": text}
+    if action == "guide" and observed.event in _CONTEXT:
+        return {"hookSpecificOutput": {"hookEventName": observed.event, "additionalContext": text}}
+    if observed.event == "BeforeTool" and action in {"deny", "ask"}:
+        told = {"systemMessage": text} if action == "ask" else {}
+        return {"decision": action, "reason": text, **told}
+    return {}
