@@ -40,8 +40,9 @@ OTHER = "other"
 MAX_LABEL_VALUES = 50
 """Most values of a label whose set is open in principle (detectors by name); more fold into `other`."""
 
-EVENT_RESULTS = ("applied", "duplicate", "late", "dead")
-"""What became of an event: counted once; seen before; too old, not counted; unreadable, to the dead letters."""
+EVENT_RESULTS = ("applied", "duplicate", "late", "dead", "rekeyed")
+"""What became of an event: counted once; seen before; too old, not counted; unreadable, to the dead letters; written
+again to the partition of its key, where it is one more event that is read."""
 
 TaskEventKind = Literal["attempt", "derived", "review", "word", "spent"]
 """What an event tells a task: an attempt that was sent, or read from tool calls; a review; a person's or orchestrator's
@@ -102,8 +103,8 @@ def create(metric: Metric, *sets: Iterable[str]) -> Metric:
     return metric
 
 
-class ConsumerMetrics:
-    """What both processes measure of themselves as consumers of a group.
+class ProcessMetrics:
+    """What every process measures of itself.
 
     Args:
         registry: where the metrics are registered; its page shows them.
@@ -117,6 +118,17 @@ class ConsumerMetrics:
         GCCollector(registry=registry)
         build = Gauge("traction_build_info", "Always 1; which version runs.", ["version", "python"], registry=registry)
         build.labels(version("traction"), platform.python_version()).set(1)
+
+
+class ConsumerMetrics(ProcessMetrics):
+    """What processes measure of themselves as consumers of a group.
+
+    Args:
+        registry: where the metrics are registered.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
         self.assigned_partitions = Gauge(
             "traction_assigned_partitions", "Partitions of the input that this process owns now.", registry=registry
         )

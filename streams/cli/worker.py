@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import click
 from aiokafka.errors import KafkaError
 
 from detectors import limits_from
+from streams.cli.loop import run as run_loop
 from streams.cli.options import (
     Number,
     kafka_options,
@@ -29,9 +29,6 @@ from streams.worker.faults import EXIT_GAP, EXIT_LOST
 from streams.worker.run import run
 from streams.worker.settings import StateStore, WorkerSettings
 from streams.worker.stores import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DEFAULTS = WorkerSettings()
 DEFAULT_PORT = 9401
@@ -115,6 +112,11 @@ Exit codes:
     type=click.IntRange(0, 10),
     help="Other workers that keep a copy of each partition's states, to take over quickly.",
 )
+@click.option(
+    "--rekey",
+    is_flag=True,
+    help="Write events that are in another partition than their key's again to that one, and judge them there.",
+)
 @weights_option
 @policy_option
 @page_options(DEFAULT_PORT)
@@ -133,6 +135,7 @@ def worker(
     state_store: StateStore,
     state_dir: Path | None,
     standby_replicas: int,
+    rekey: bool,
     weights_file: Path | None,
     policy_file: Path | None,
     pages: PageSettings,
@@ -160,20 +163,12 @@ def worker(
         state_store=state_store,
         state_dir=state_dir,
         standby_replicas=standby_replicas,
+        rekey=rekey,
         policy=with_policy(with_weights(limits_from((config or Config()).layers), weights_file), policy_file),
     )
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(run(settings, pages, announce))
+        return run_loop(run(settings, pages, announce))
     except (KafkaUnavailable, TopicsError, StoreError, PageError) as problem:
         raise click.ClickException(str(problem)) from problem
     except KafkaError as problem:  # before it has joined the group: a broker went away, or refuses something
         raise click.ClickException(str(unavailable(kafka, problem))) from problem
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415 - not on every platform
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

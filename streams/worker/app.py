@@ -1,4 +1,4 @@
-"""Builds the worker: the Faust app with one agent per input topic, and everything that is behind them.
+"""Builds the worker: the Faust app, which has the group and the tables, and everything that applies what it fetches.
 
 There are no globals: each call builds a worker of its own, and what it needs from outside (detectors, metrics, a way
 to end the process) is handed in.
@@ -21,16 +21,17 @@ from streams.worker.changelogs import Changelogs
 from streams.worker.engine import Engine
 from streams.worker.faults import EXIT_FAILED, abandon
 from streams.worker.judge import DETECTION
+from streams.worker.lanes import Lanes
 from streams.worker.overrides import Overrides, OverridesFollower
 from streams.worker.ownership import Ownerships
 from streams.worker.settings import FETCH_BYTES, POLL_RECORDS
 from streams.worker.store import FAUST_LOGGER, StateTable, StateTables
 from streams.worker.stores import open_stores
 from streams.worker.sweep import Sweeper
-from streams.worker.transport import BatchConsumer, BatchSchema, BatchTransport
+from streams.worker.transport import BatchConsumer, BatchTransport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
     from typing import NoReturn
 
     from faust.tables.manager import TableManager
@@ -50,6 +51,7 @@ class Worker:
         settings: what it was built from.
         app: the Faust app: the group, the assignment, the recovery.
         engine: what applies batches.
+        lanes: has it apply them, those of several input partitions in turn.
         ownerships: the partitions that are ours.
         overrides: the policy and the overrides in force.
         follower: reads the overrides.
@@ -59,6 +61,7 @@ class Worker:
     settings: WorkerSettings
     app: faust.App
     engine: Engine
+    lanes: Lanes
     ownerships: Ownerships
     overrides: Overrides
     follower: OverridesFollower
@@ -92,8 +95,9 @@ class Worker:
         marking = asyncio.create_task(changelogs.keep_marking(self.consumer))
         sweeping = asyncio.create_task(Sweeper(self).run())
         starting = asyncio.create_task(self.app.start())
+        applying = asyncio.create_task(self.lanes.run())
         failing = asyncio.create_task(self.app.wait_until_stopped())
-        tasks: set[asyncio.Task[Any]] = {following, marking, sweeping, starting, failing}
+        tasks: set[asyncio.Task[Any]] = {following, marking, sweeping, starting, applying, failing}
         try:
             while failing in tasks:
                 done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -190,24 +194,21 @@ def build(
     engine = Engine(
         settings, ownerships=ownerships, applier=applier, follower=follower, metrics=metrics, abandon=abandon
     )
-    app.transport = BatchTransport(app, engine)
-    worker = Worker(settings, app, engine, ownerships, overrides, follower, metrics)
+    lanes = Lanes(lambda fetched: engine.handle(fetched, worker.consumer))
+    app.transport = BatchTransport(app, engine, lanes)
+    worker = Worker(settings, app, engine, lanes, ownerships, overrides, follower, metrics)
     for name in settings.inputs:
-        _add_agent(worker, name, partitions)
+        _subscribe(app, name, partitions)
     return worker
 
 
-def _add_agent(worker: Worker, topic: str, partitions: int) -> None:
-    channel = worker.app.topic(
-        topic, schema=BatchSchema(key_type=bytes, value_type=bytes), partitions=partitions, acks=False
-    )
+def _subscribe(app: faust.App, topic: str, partitions: int) -> None:
+    """Have an input topic read: Faust subscribes to what an agent reads. Nothing comes to this one."""
 
-    @worker.app.agent(channel, name=topic)
-    async def apply(stream: Any) -> None:
-        """Apply the batches of one input topic."""
-        events: AsyncIterator[Any] = stream.events()
-        async for event in events:
-            await worker.engine.handle(event.value, worker.consumer)
+    @app.agent(app.topic(topic, partitions=partitions, acks=False), name=topic)
+    async def read(stream: Any) -> None:
+        async for _ in stream:
+            raise AssertionError("batches go to the lanes")
 
 
 def _credentials(kafka: KafkaSettings) -> CredentialsT | None:

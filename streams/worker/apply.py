@@ -21,7 +21,7 @@ from streams.received import check_header_names, traceparent
 from streams.topics import TASK_EVENTS
 from streams.worker.judge import NOTHING, SessionJudge, TaskJudge
 from streams.worker.keeping import keeping
-from streams.worker.outgoing import alert_record, forwarded, kind_of, refused
+from streams.worker.outgoing import alert_record, forwarded, kind_of, refused, rekeyed
 from streams.worker.records import UnsupportedRecord
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Run:
         shortest_ms: nothing expires within it.
         again: see `Applier.apply`.
         results: how many came to which result.
-        misrouted: how many of those applied are in a partition that is not theirs.
+        misrouted: how many are in a partition that is not theirs, of those that were applied or written again.
         expired: how many states were begun anew.
     """
 
@@ -148,6 +148,12 @@ class Applier:
             check_header_names(record.headers)
         event, place = run.judge.read(run.topic, record)
         key, offset, at_ms, name = record.key, record.offset, record.timestamp, run.name
+        if self._settings.rekey and run.table.misrouted(key) and (copy := rekeyed(record)) is not None:
+            # With the commit that says this one was read: whatever crashes, its copy is there once.
+            run.partition.put(copy)
+            run.results["rekeyed"] += 1
+            run.misrouted += 1
+            return
         live = run.table.get(key)
         last = live.applied.get(name)
         if last is not None and offset <= last[0] and self._applied_before(last, record):

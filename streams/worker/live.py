@@ -218,6 +218,11 @@ class LiveTable(Generic[S]):
             self._live[key] = live
         return live
 
+    def misrouted(self, key: bytes) -> bool:
+        """Tell whether a key belongs into another partition; nothing is read or kept for it."""
+        live = self._live.get(key)
+        return partition_of(key, self._count) != self._number if live is None else live.misrouted
+
     def loaded(self, key: bytes) -> Live[S] | None:
         """Give a state if it is in memory."""
         return self._live.get(key)
@@ -337,5 +342,4 @@ class LiveTable(Generic[S]):
             del self._live[key]
 
     def _new(self, key: bytes) -> Live[S]:
-        misrouted = partition_of(key, self._count) != self._number
-        return Live(self._form, misrouted, self._form.new())
+        return Live(self._form, self.misrouted(key), self._form.new())

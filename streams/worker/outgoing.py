@@ -1,20 +1,21 @@
 """The records that a partition writes besides its states: alerts, dead letters, and what is forwarded to tasks.
 
 What a session's event means to its task is forwarded under the task's key, and read back by whoever owns that. It takes
-along where the event stood, so that an alert names that place, and its latency counts from there.
+along where the event stood, so that an alert names that place, and its latency counts from there. Where it is asked
+for, events in a partition that is not their key's are written again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from detectors import encode_task
 from schemas.encode import encode, headers, record_key
 from schemas.outputs import Position
-from streams.forwarded import origin_header
+from streams.forwarded import origin, origin_header
 from streams.received import dead_letter
 
 if TYPE_CHECKING:
@@ -28,6 +29,21 @@ if TYPE_CHECKING:
     from streams.forwarded import Origin
     from streams.metrics import TaskEventKind
     from streams.worker.settings import WorkerSettings
+
+
+REKEYED_HEADER: Final = "traction-rekeyed"
+"""Name of the header of an event that was written again to the partition of its key: it says where the event stood.
+Whoever writes events may set it, so nothing is believed of it but that the event is not to be written again."""
+
+MAX_REKEYED_BYTES: Final = 1_000_000
+"""Most bytes of an event that is written again, headers included: uncompressed, as it then is, it fits into what a
+topic takes by the brokers' default (1,048,588 bytes)."""
+
+RECORD_BYTES: Final = 1_000
+"""Of these for what comes around a record: our header, a topic's name of up to 249 bytes in it, and a batch's frame."""
+
+HEADER_BYTES: Final = 10
+"""And for what comes around a header: two lengths of up to 5 bytes (Apache Kafka, "Record Header")."""
 
 
 @dataclass(slots=True)
@@ -100,3 +116,22 @@ def refused(settings: WorkerSettings, record: ConsumerRecord, problem: InvalidEv
     """Make the dead letter of a record: key, value and headers as they came, and why."""
     letter = dead_letter(record, problem, settings.app_id)
     return Outgoing(settings.dead_letters, letter.key, letter.value, letter.headers, record.timestamp)
+
+
+def rekeyed(record: ConsumerRecord) -> Outgoing | None:
+    """Make an event's record anew for the partition of its key, with a header that says where it stood.
+
+    None where that was done before, so that two processes which count the partitions otherwise do not send it to and
+    fro, and where it is too large to be written without the compression that it may have come with.
+    """
+    size = len(record.key) + len(record.value) + RECORD_BYTES
+    for name, content in record.headers:
+        if name == REKEYED_HEADER:
+            return None
+        size += len(name.encode()) + len(content or b"") + HEADER_BYTES
+    if size > MAX_REKEYED_BYTES:
+        return None
+    _, place = origin_header(origin(record))
+    return Outgoing(
+        record.topic, record.key, record.value, [*record.headers, (REKEYED_HEADER, place)], record.timestamp
+    )

@@ -29,8 +29,9 @@ way to end. A commit takes ten turns of the event loop or so, in each of which e
 SLICE_RECORDS = 500
 """Most records of such a slice, and records looked at likewise where nothing is applied."""
 
-FETCH_BYTES = 4 * 2**20
-"""Most bytes of one partition in one fetch (a single larger record still comes)."""
+FETCH_BYTES = 2**19
+"""Most bytes of one partition in one fetch (a single larger record still comes). While events are applied, the thread
+that fetches has little of the processor: with 4 MiB, fetches of a busy partition held up the others for 2 seconds."""
 
 MAX_QUEUED_RECORDS = 4 * POLL_RECORDS
 """Records of one partition that may wait to be applied before no more of it are fetched."""
@@ -63,6 +64,7 @@ class WorkerSettings:
         state_store: where the states of sessions and tasks are kept besides the changelogs.
         state_dir: directory of the files of `rocksdb`; each worker has its own.
         standby_replicas: how many other workers keep a copy of each partition's states, to take over quickly.
+        rekey: whether an event in a partition that is not its key's is written again to that one, and judged there.
         policy: says by which limits sessions and tasks are judged; its file is followed while the worker runs.
     """
 
@@ -77,6 +79,7 @@ class WorkerSettings:
     state_store: StateStore = "memory"
     state_dir: Path | None = None
     standby_replicas: int = 0
+    rekey: bool = False
     policy: Policy = field(default_factory=Policy)
 
     @property

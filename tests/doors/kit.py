@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 ROLES = (
-    "admin", "escalation", "harness", "letters", "operator", "orchestrator", "reviews", "selection", "sinks", "worker",
+    "admin", "escalation", "harness", "letters", "operator", "orchestrator", "rekey", "reviews", "selection", "sinks",
+    "worker",
 )  # fmt: skip
 """Users with the rights of the role that they are named after."""
 

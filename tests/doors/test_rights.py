@@ -28,39 +28,39 @@ if TYPE_CHECKING:
 APP = "acl"
 
 COLUMNS = (
-    "harness", "reviews", "orchestrator", "selection", "operator", "letters", "worker", "escalation", "sinks", "admin",
-    "nobody",
+    "harness", "reviews", "orchestrator", "selection", "operator", "letters", "worker", "rekey", "escalation", "sinks",
+    "admin", "nobody",
 )  # fmt: skip
 
 TABLE = """
-acl.tool-calls             w   -   -   -   -   w   r   -   -   -   -
-acl.fix-attempts           w   -   -   -   -   w   r   -   -   -   -
-acl.sessions               w   -   -   -   -   w   r   -   -   -   -
-acl.reviews                -   w   -   -   -   w   r   -   -   -   -
-acl.control                -   -   w   -   rw  w   r   -   -   -   -
-acl.overrides              -   -   -   -   rw  -   r   -   -   -   -
-acl.alerts                 -   -   -   -   r   w   w   r   -   -   -
-acl.directives             -   -   r   -   r   -   -   w   -   -   -
-acl.terminations           -   -   r   -   r   -   -   w   -   -   -
-acl.known-flapping         -   -   r   r   r   -   -   w   -   -   -
-acl.notifications          -   -   -   -   r   w   -   w   r   -   -
-acl.fitness                -   -   r   r   r   -   -   rw  -   -   -
-acl.dead-letters           -   -   -   -   -   rw  w   w   w   -   -
-acl-task-events            -   -   -   -   -   -   rw  r   -   -   -
-acl-sessions-changelog     -   -   -   -   r   -   rw  -   -   -   -
-acl-tasks-changelog        -   -   -   -   -   -   rw  -   -   -   -
-acl-escalation-ladders     -   -   -   -   r   -   -   rw  -   -   -
-group acl                  -   -   -   -   -   -   u   -   -   -   -
-group acl-escalation       -   -   -   -   -   -   -   u   -   -   -
-group acl-escalation-sink-file - - -   -   -   -   -   -   u   -   -
-group acl-orchestrator     -   -   u   -   -   -   -   -   -   -   -
-group acl-else             -   -   -   -   -   -   -   -   -   -   -
-id acl-0                   -   -   -   -   -   -   u   -   -   -   -
-id acl-31                  -   -   -   -   -   -   u   -   -   -   -
-id acl-escalation-0        -   -   -   -   -   -   -   u   -   -   -
-id acl-escalation-17       -   -   -   -   -   -   -   u   -   -   -
-id acl.dead-letters-replay -   -   -   -   -   u   -   -   -   -   -
-id else-0                  -   -   -   -   -   -   -   -   -   -   -
+acl.tool-calls             w   -   -   -   -   w   r   w   -   -   -   -
+acl.fix-attempts           w   -   -   -   -   w   r   w   -   -   -   -
+acl.sessions               w   -   -   -   -   w   r   w   -   -   -   -
+acl.reviews                -   w   -   -   -   w   r   w   -   -   -   -
+acl.control                -   -   w   -   rw  w   r   w   -   -   -   -
+acl.overrides              -   -   -   -   rw  -   r   -   -   -   -   -
+acl.alerts                 -   -   -   -   r   w   w   -   r   -   -   -
+acl.directives             -   -   r   -   r   -   -   -   w   -   -   -
+acl.terminations           -   -   r   -   r   -   -   -   w   -   -   -
+acl.known-flapping         -   -   r   r   r   -   -   -   w   -   -   -
+acl.notifications          -   -   -   -   r   w   -   -   w   r   -   -
+acl.fitness                -   -   r   r   r   -   -   -   rw  -   -   -
+acl.dead-letters           -   -   -   -   -   rw  w   -   w   w   -   -
+acl-task-events            -   -   -   -   -   -   rw  -   r   -   -   -
+acl-sessions-changelog     -   -   -   -   r   -   rw  -   -   -   -   -
+acl-tasks-changelog        -   -   -   -   -   -   rw  -   -   -   -   -
+acl-escalation-ladders     -   -   -   -   r   -   -   -   rw  -   -   -
+group acl                  -   -   -   -   -   -   u   -   -   -   -   -
+group acl-escalation       -   -   -   -   -   -   -   -   u   -   -   -
+group acl-escalation-sink-file -   -   -   -   -   -   -   -   -   u   -   -
+group acl-orchestrator     -   -   u   -   -   -   -   -   -   -   -   -
+group acl-else             -   -   -   -   -   -   -   -   -   -   -   -
+id acl-0                   -   -   -   -   -   -   u   -   -   -   -   -
+id acl-31                  -   -   -   -   -   -   u   -   -   -   -   -
+id acl-escalation-0        -   -   -   -   -   -   -   -   u   -   -   -
+id acl-escalation-17       -   -   -   -   -   -   -   -   u   -   -   -
+id acl.dead-letters-replay -   -   -   -   -   u   -   -   -   -   -   -
+id else-0                  -   -   -   -   -   -   -   -   -   -   -   -
 """
 """What each role may do: read, write, use. Nothing of it comes from the program."""
 

@@ -1,30 +1,45 @@
 #!/bin/sh
-# Installs the tools besides Python that tests marked `tools` need, from Debian's packages: promtool, kcat, Node.js.
-# Does nothing where they are there already, and fails when one is missing in the end.
+# Installs the tools besides Python that tests marked `tools` need, from Debian's packages: promtool, kcat, jq, Node.js, Go,
+# a JDK with Maven, Rust with a C compiler. Does nothing where they are there already, and fails when one is missing in the
+# end, or too old for what is built with it.
 set -eu
 
-missing=""
-command -v promtool >/dev/null || missing="$missing prometheus"
-command -v kcat >/dev/null || missing="$missing kcat"
-command -v node >/dev/null || missing="$missing nodejs"
-command -v npm >/dev/null || missing="$missing npm"
-[ -n "$missing" ] || exit 0
+# Each tool, and the package that has it.
+tools="promtool:prometheus kcat:kcat jq:jq node:nodejs npm:npm go:golang-go javac:default-jdk-headless mvn:maven
+    cargo:cargo cc:gcc make:make"
 
-if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    echo "test-tools: install$missing (or run make test-tools as root on Debian or Ubuntu)" >&2
-    exit 1
-fi
-echo "test-tools: installing$missing"
-# The package prometheus brings a service along, which must not start: only its promtool is wanted.
-if [ ! -e /usr/sbin/policy-rc.d ]; then
-    printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
-    chmod +x /usr/sbin/policy-rc.d
-    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
-fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-# shellcheck disable=SC2086 # a list of words
-apt-get install -y -qq --no-install-recommends $missing >/dev/null
-for tool in promtool kcat node npm; do
-    command -v "$tool" >/dev/null || { echo "test-tools: $tool is still missing" >&2; exit 1; }
+missing=""
+for each in $tools; do
+    command -v "${each%:*}" >/dev/null || missing="$missing ${each#*:}"
 done
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        echo "test-tools: install$missing (or run make test-tools as root on Debian or Ubuntu)" >&2
+        exit 1
+    fi
+    echo "test-tools: installing$missing"
+    # The package prometheus brings a service along, which must not start: only its promtool is wanted.
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+        printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+        chmod +x /usr/sbin/policy-rc.d
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    # shellcheck disable=SC2086 # a list of words
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    for each in $tools; do
+        command -v "${each%:*}" >/dev/null || { echo "test-tools: ${each%:*} is still missing" >&2; exit 1; }
+    done
+fi
+
+# at_least TOOL WANTED FOUND: fails where the version is lower. A distribution may have older ones than its makers.
+at_least() {
+    [ "$(printf '%s\n' "$2" "$3" | sort -V | head -n 1)" = "$2" ] ||
+        { echo "test-tools: $1 is $3, and $2 or newer is needed: install it from where it is made" >&2; exit 1; }
+}
+at_least Node.js 20.19.4 "$(node --version | tr -d v)"
+at_least Go 1.21 "$(go env GOVERSION | tr -d go)" # fetches a newer one itself where a module asks for it
+at_least javac 17 "$(javac -version 2>&1 | cut -d ' ' -f 2)"
+at_least Rust 1.85 "$(cargo --version | cut -d ' ' -f 2)"

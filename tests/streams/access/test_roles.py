@@ -12,6 +12,8 @@ from schemas import topics as contract
 from streams.access.roles import Names, roles, rules, topic_rights
 from streams.access.rules import Kind, Operation, Pattern
 from streams.escalation import outgoing, process
+from streams.gateway import bridge_process
+from streams.gateway import process as ingest
 from streams.inspection.facts import NEEDED, OPTIONAL
 from streams.kafka import KafkaSettings
 from streams.letters import returns
@@ -45,13 +47,16 @@ def test_every_topic_that_is_there_is_known_and_none_else() -> None:
     """A topic that is added to the contract, or that processes make, has to be thought of here."""
     wanted = {each.name for each in plan(KafkaSettings(prefix="p."), partitions=1, app_id="app", group="grp")}
     assert set(NAMES.topics) == wanted
-    assert {topic for role in roles() for topic in topic_rights(roles()[role], NAMES)} == wanted
+    collectors = {NAMES.spans_topic, NAMES.logs_topic}
+    assert {topic for role in roles() for topic in topic_rights(roles()[role], NAMES)} == wanted | collectors
 
 
 @pytest.mark.parametrize("topic", contract.TOPICS, ids=lambda topic: topic.name)
 def test_inputs_are_written_outside_and_outputs_inside(topic: contract.Topic) -> None:
     """No process of ours can forge what agents and people said, nor others what we say; letters go back to both."""
     who = writers(f"p.{topic.name}") - {"letters"}
+    if topic is contract.DEAD_LETTERS:
+        who -= {"bridge"}  # which tells, as a harness does, and sets aside what of that cannot be read
     assert who
     assert not who & INSIDE if topic.direction == "in" else who <= INSIDE
 
@@ -74,6 +79,9 @@ def test_processes_may_do_what_they_do() -> None:
     assert on((contract.DIRECTIVES, contract.TERMINATIONS)) <= may("orchestrator", Operation.READ)
     assert on((contract.CONTROL,)) == may("orchestrator", Operation.WRITE)
     assert on((*NEEDED, *OPTIONAL)) <= may("operator", Operation.READ)
+    gateway = on(ingest.TOPICS) - {"p.reviews"}  # for which it needs the role of that name as well
+    assert gateway == set(topic_rights(roles()["gateway"], NAMES))
+    assert on(bridge_process.TOPICS) == may("bridge", Operation.WRITE)
 
 
 def test_letters_are_put_back_where_they_may_be() -> None:
@@ -113,11 +121,17 @@ def test_no_role_may_delete_or_alter() -> None:
     assert {rule.principal for rule in found if rule.operation is Operation.CREATE} == {"User:admin"}
 
 
+def _of(prefix: str, app: str) -> Names:
+    """Give the names of an installation."""
+    named = (f"{app}-{what}" for what in ("escalation", "orc", "bridge", "spans", "logs"))
+    return Names(prefix, app, *named)
+
+
 @pytest.mark.parametrize("other", ["traction2", "traction-staging", "traction.two", "traction_0", "tractio"])
 def test_installations_do_not_touch_each_other(other: str) -> None:
     """Names that begin with those of another installation are nevertheless others."""
     fleets = [
-        rules({role: (f"User:{role}",) for role in roles()}, Names(prefix, app, f"{app}-escalation", f"{app}-orc"))
+        rules({role: (f"User:{role}",) for role in roles()}, _of(prefix, app))
         for prefix, app in (("agent.", "traction"), ("agent2.", other))
     ]
     assert not [(one, two) for one in fleets[0] for two in fleets[1] if one.touches(two)]
@@ -139,6 +153,7 @@ def test_groups_of_sinks_are_a_beginning_and_others_are_whole() -> None:
         ("User:escalation", "grp", Pattern.LITERAL),
         ("User:sinks", "grp-sink-", Pattern.PREFIXED),
         ("User:orchestrator", "orc", Pattern.LITERAL),
+        ("User:bridge", "traction-bridge", Pattern.LITERAL),
     }
 
 
@@ -148,7 +163,8 @@ def test_the_table_of_who_may_write_what_says_the_same() -> None:
     rows = re.findall(r"^\| (`agent\.[^|]+) \| ([^|]+) \|", text, re.MULTILINE)
     words = {
         "harness": "harness", "the forge": "reviews", "orchestrators": "orchestrator", "people's tools": "operator",
-        "operators": "operator", "workers": "worker", "escalation consumer": "escalation",
+        "operators": "operator", "workers": "worker", "escalation consumer": "escalation", "gateway": "gateway",
+        "bridge": "bridge",
     }  # fmt: skip
     own = {"<app id>-task-events": "app-task-events", "<group>-ladders": "grp-ladders"}
     told: dict[str, set[str]] = {}
@@ -159,4 +175,4 @@ def test_the_table_of_who_may_write_what_says_the_same() -> None:
     told.pop("p.dead-letters", None)
     assert set(told) >= on(contract.TOPICS) - {"p.dead-letters"}
     for topic, named in told.items():
-        assert writers(topic) - {"letters"} == named, topic
+        assert writers(topic) - {"letters", "rekey"} == named, topic

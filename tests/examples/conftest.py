@@ -1,0 +1,148 @@
+"""The programs of `deploy/examples`, built, and run against a broker with a worker and an escalation consumer.
+
+All are built at once and all run at once, since most of either is waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import uuid
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from streams.kafka import KafkaSettings
+from streams.reading import partition_of
+from streams.topics import create_topics
+from tests.kit import Wire, WorkerProcess
+from tests.processes import TRACTION, TractionProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "deploy" / "examples"
+WORKPLACE = ROOT / "build" / "examples"
+"""Where the programs are built; kept, so that the next run builds only what changed."""
+
+BUILT = shutil.ignore_patterns("node_modules", "target", "Cargo.lock")
+"""What somebody's own builds leave behind."""
+
+BUILD_SECONDS = 600
+RUN_SECONDS = 120
+PARTITIONS = 8
+
+PROGRAMS = {
+    "javascript": ("npm ci", "node agent.js"),
+    "go": ("go build -o agent .", "./agent"),
+    "java": ("mvn -q compile dependency:build-classpath", 'java -cp "target/classes:$(cat target/classpath)" Agent'),
+    "rust": ("cargo build", "target/debug/traction-example"),
+    "kcat": ("", "./agent.sh"),
+}
+"""For each folder how its program is built, if it is, and how it is run: the lines of docs/languages.md."""
+
+QUIET = {"npm_config_ignore_scripts": "true", "npm_config_audit": "false", "npm_config_fund": "false"}
+QUICK = {"CFLAGS": "-O0 -g0", "CARGO_PROFILE_DEV_DEBUG": "0"}
+"""Has librdkafka built in a third of the time; nobody measures it here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a program: its session, its exit code (None: it was not built), what it said, and what its log."""
+
+    session: str
+    code: int | None
+    told: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A worker and an escalation consumer at work, and the way to read what they and others write."""
+
+    wire: Wire
+    worker: WorkerProcess
+
+
+def astray(name: str) -> str:
+    """Give a session's name of which CRC32, librdkafka's default, makes another partition than murmur2."""
+    names = (f"{name}-{number}" for number in range(100))
+    return next(
+        each for each in names if zlib.crc32(each.encode()) % PARTITIONS != partition_of(each.encode(), PARTITIONS)
+    )
+
+
+def shell(line: str, name: str, **environment: str) -> subprocess.Popen[str]:
+    """Begin a line of shell in the place of a program."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", line],
+        cwd=WORKPLACE / name,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="session")
+def builds() -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Give the builds of all programs, under way."""
+    for name in PROGRAMS:
+        shutil.copytree(EXAMPLES / name, WORKPLACE / name, ignore=BUILT, dirs_exist_ok=True)
+    begun = {name: shell(build, name, **QUIET, **QUICK) for name, (build, _) in PROGRAMS.items()}
+    yield begun
+    for each in begun.values():
+        each.kill()
+        each.wait()
+
+
+@pytest.fixture(scope="session")
+def system(bootstrap: str) -> Iterator[System]:
+    """Give a worker and an escalation consumer at work on topics of their own."""
+    name = f"x{uuid.uuid4().hex[:12]}"
+    kafka = KafkaSettings(bootstrap=bootstrap, prefix=f"{name}.")
+    group = f"{name}-escalation"
+    asyncio.run(create_topics(kafka, partitions=PARTITIONS, replication=1, app_id=name, group=group))
+    worker = WorkerProcess(Wire(kafka, name, PARTITIONS))
+    escalation = TractionProcess(
+        *(TRACTION, "escalate", "--bootstrap", bootstrap, "--prefix", kafka.prefix),
+        *("--app-id", name, "--group", group, "--port", "0"),
+    )
+    try:
+        for process in (worker, escalation):
+            asyncio.run(process.ready())
+        yield System(Wire(kafka, name, PARTITIONS), worker)
+    finally:
+        worker.kill()
+        escalation.kill()
+
+
+@pytest.fixture(scope="session")
+def ran(builds: dict[str, subprocess.Popen[str]], system: System) -> dict[str, Ran]:
+    """Give what became of each program; they run at once, when all are built."""
+    found = {}
+    for name, build in builds.items():
+        told, log = build.communicate(timeout=BUILD_SECONDS)
+        if build.returncode:
+            found[name] = Ran(astray(name), None, told, log)
+    kafka = system.wire.settings
+    where = {"TRACTION_BOOTSTRAP": kafka.bootstrap, "TRACTION_PREFIX": kafka.prefix}
+    running = {
+        name: shell(f"exec {run} {astray(name)}", name, **where)
+        for name, (_, run) in PROGRAMS.items()
+        if name not in found
+    }
+    for name, program in running.items():
+        try:
+            told, log = program.communicate(timeout=RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            told, log = program.communicate()
+        found[name] = Ran(astray(name), program.returncode, told, log)
+    return found
