@@ -104,6 +104,11 @@ lock: $(STAMP) ## Remake requirements.lock and requirements-bench.lock from pypr
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
 		--output-file $(VENV)/bench.new
 	cmp -s $(VENV)/bench.new requirements-bench.lock || cp $(VENV)/bench.new requirements-bench.lock
+	for name in claude-agent-sdk langchain openai-agents pydantic-ai smolagents; do \
+		$(BIN)/uv --no-config pip compile pyproject.toml --extra $$name --universal --python-version 3.11 \
+			--generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
+			--output-file tests/adapters/locks/$$name.lock || exit 1; \
+	done
 
 clean: ## Remove .venv and what tools leave behind
 	rm -rf $(VENV) build dist .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -39,6 +39,7 @@ from streams.cli.options import SharedOption
 from streams.cli.secrets import SECRETS
 from streams.config import flag
 from streams.escalation.metrics import EscalationMetrics
+from streams.gateway.metrics import BridgeMetrics, GatewayMetrics
 from streams.kafka import KafkaSettings
 from streams.kafka_broker.jars import default_cache
 from streams.metrics import WorkerMetrics
@@ -266,15 +267,18 @@ def reasons() -> str:
 
 
 def metrics() -> str:
-    """Write all metrics of both processes."""
-    of_worker, of_escalation = Listing(), Listing()
+    """Write all metrics of all processes."""
+    of_worker, of_escalation, of_gateway, of_bridge = Listing(), Listing(), Listing(), Listing()
     WorkerMetrics(of_worker)
     PolicyMetrics(of_worker)
     EscalationMetrics(of_escalation)
     SinkMetrics(of_escalation)
     PolicyMetrics(of_escalation)
+    GatewayMetrics(of_gateway, KafkaSettings())
+    BridgeMetrics(of_bridge, KafkaSettings())
+    pages = {"worker": of_worker, "escalate": of_escalation, "ingest": of_gateway, "bridge": of_bridge}
     rows: dict[tuple[str, ...], list[str]] = {}
-    for process, registry in (("worker", of_worker), ("escalate", of_escalation)):
+    for process, registry in pages.items():
         for metric in registry.made:
             described = next(iter(metric.describe()))
             name = f"{described.name}_total" if described.type == "counter" else described.name

@@ -25,6 +25,7 @@ SHARED_TABLE = "traction"
 SHARED_KEYS = (
     "bootstrap",
     "fix_config",
+    "gateway_token_file",
     "log_level",
     "page_certfile",
     "page_keyfile",

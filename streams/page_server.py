@@ -60,13 +60,19 @@ class Bounds:
     """What all strangers together can take.
 
     Attributes:
-        connections: open at a time; one more closes the oldest. A probe is answered in milliseconds, so that it gets
-            through however many others only hold theirs open.
-        seconds: from the connection to the end of its answer, handshake included. Prometheus waits 10 s by default.
+        connections: open at a time; one more closes that which was at rest for longest. A probe is answered in
+            milliseconds, so that it gets through however many others only hold theirs open.
+        seconds: from the connection to the end of its answer, handshake included, and where it stays open from one
+            answer to the next request, and from that to its answer. Prometheus waits 10 s by default.
+        line_bytes: longest request line.
+        linger_seconds: how long the rest of a body is still taken in, and thrown away, when the answer is there before
+            it: many clients hear no answer before they have sent all.
     """
 
     connections: int = 64
     seconds: float = 10.0
+    line_bytes: int = MAX_LINE_BYTES
+    linger_seconds: float = 0.0
 
 
 class _Request(web.BaseRequest):
@@ -83,13 +89,15 @@ class _Request(web.BaseRequest):
 
 
 class _Connection(web.RequestHandler):
-    """The life of one connection: one request, one answer."""
+    """The life of one connection."""
 
-    __slots__ = ("closed",)
+    __slots__ = ("closed", "used")
 
     def __init__(self, manager: web.Server, **settings: Any) -> None:
         super().__init__(manager, **settings)
         self.closed = asyncio.Event()
+        self.used: Callable[[], None] = _nothing
+        """Is told that a request came, and that its answer is there."""
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Let go what waits for the end."""
@@ -110,11 +118,27 @@ class _Connection(web.RequestHandler):
         return answer(HTTPStatus(status), f"{HTTPStatus(status).phrase.lower()}\n")
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class _Protocols(web.Server):
     """Makes the protocol of each connection."""
 
-    def __init__(self, handler: Handler) -> None:
-        super().__init__(handler, request_factory=self._request)
+    def __init__(self, handler: Handler, bounds: Bounds) -> None:
+        self._bounds = bounds
+
+        async def used(request: web.BaseRequest) -> web.StreamResponse:
+            connection = request.protocol
+            if not isinstance(connection, _Connection):
+                raise TypeError(type(connection))
+            connection.used()
+            try:
+                return await handler(request)
+            finally:
+                connection.used()
+
+        super().__init__(used, request_factory=self._request)
 
     def _request(
         self,
@@ -131,10 +155,11 @@ class _Protocols(web.Server):
             self,
             loop=asyncio.get_running_loop(),
             access_log=None,
-            max_line_size=MAX_LINE_BYTES,
+            max_line_size=self._bounds.line_bytes,
             max_field_size=MAX_FIELD_BYTES,
             max_headers=MAX_FIELDS,
-            lingering_time=0,  # a body is of no use to us, however long it is
+            lingering_time=self._bounds.linger_seconds,
+            auto_decompress=False,  # how much comes of it is for whoever wants it to bound
         )
 
 
@@ -144,18 +169,21 @@ def answer(
     *,
     content_type: str = "text/plain; charset=utf-8",
     headers: Mapping[str, str] | None = None,
+    close: bool = True,
 ) -> web.Response:
-    """Give an answer after which the connection ends.
+    """Give an answer.
 
     Args:
         status: its status.
         content: what it says.
         content_type: of what it says.
         headers: further headers.
+        close: whether the connection ends after it.
     """
     body = content.encode() if isinstance(content, str) else content
     made = web.Response(status=status, body=body, headers={**(headers or {}), "Content-Type": content_type})
-    made.force_close()
+    if close:
+        made.force_close()
     return made
 
 
@@ -163,18 +191,18 @@ class PageServer:
     """Takes connections and has each answered, within bounds.
 
     Args:
-        handler: answers a request; its answer must close the connection (`force_close`).
+        handler: answers a request.
         certificate: encrypts; None for plain HTTP.
         bounds: what all strangers together can take.
     """
 
     def __init__(self, handler: Handler, certificate: Certificate | None, bounds: Bounds) -> None:
-        self._protocols = _Protocols(handler)
+        self._protocols = _Protocols(handler, bounds)
         self._certificate = certificate
         self._bounds = bounds
         self._listening: list[socket.socket] = []
         self._accepting: list[asyncio.Task[None]] = []
-        self._open: dict[asyncio.Task[None], None] = {}  # the oldest first
+        self._open: dict[asyncio.Task[None], None] = {}  # those at rest for longest first
 
     async def start(self, host: str, port: int) -> int:
         """Begin to listen, on all addresses of the host.
@@ -259,16 +287,23 @@ class PageServer:
         if not task.cancelled() and task.exception() is not None:
             logger.error("a connection to the pages failed", exc_info=task.exception())
 
+    def _used(self, task: asyncio.Task[None] | None, limit: asyncio.Timeout) -> None:
+        """Begin to count a connection's time anew."""
+        if task in self._open and not limit.expired():
+            self._open[task] = self._open.pop(task)
+            limit.reschedule(asyncio.get_running_loop().time() + self._bounds.seconds)
+
     async def _serve(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         transport: asyncio.Transport | None = None
         try:
             # OSError: it went away, or what came was no handshake. Both are a stranger's, and told to nobody.
             with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(self._bounds.seconds):
+                async with asyncio.timeout(self._bounds.seconds) as limit:
                     context = self._certificate.context() if self._certificate is not None else None
                     connection.settimeout(0)
                     protocol = self._protocols()
+                    protocol.used = functools.partial(self._used, asyncio.current_task(), limit)
                     transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection, ssl=context)
                     await protocol.closed.wait()
         finally:

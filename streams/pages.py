@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from aiohttp import web
     from prometheus_client import CollectorRegistry
 
+    from streams.page_server import Handler
+
 logger = logging.getLogger(__name__)
 
 STALL_SECONDS = 120.0
@@ -151,6 +153,32 @@ MAX_TOKEN_CHARS = 1_024
 """A longer token is not one but a mistake, and would not fit into a request."""
 
 
+def check_token(token: str, whose: str) -> None:
+    """Check that a request can carry a token.
+
+    Args:
+        token: the token.
+        whose: it is, for the message.
+
+    Raises:
+        ValueError: none can.
+    """
+    if not (0 < len(token) <= MAX_TOKEN_CHARS and token.isascii() and token.isprintable() and " " not in token):
+        raise ValueError(
+            f"{whose} token must be 1 to {MAX_TOKEN_CHARS} printable ASCII characters without blanks, since it "
+            "is sent in a header: make one with openssl rand -hex 32"
+        )
+
+
+def bears(request: web.BaseRequest, tokens: Iterable[str]) -> bool:
+    """Tell whether a request has one of these tokens; how long that takes tells nothing of them."""
+    # The scheme's name may be written in any case (RFC 9110, section 11.1).
+    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+    given = sent.strip().encode("utf-8", "surrogateescape")
+    same = [hmac.compare_digest(given, token.encode()) for token in tokens]
+    return scheme.lower() == "bearer" and any(same)
+
+
 @dataclass(frozen=True, slots=True)
 class PageSettings:
     """Where the pages are, and who may read them.
@@ -176,14 +204,8 @@ class PageSettings:
     def __post_init__(self) -> None:
         if bool(self.certfile) != bool(self.keyfile):
             raise ValueError("encrypted pages need both the certificate file and the key file")
-        token = self.token
-        if token is not None and not (
-            0 < len(token) <= MAX_TOKEN_CHARS and token.isascii() and token.isprintable() and " " not in token
-        ):
-            raise ValueError(
-                f"the pages' token must be 1 to {MAX_TOKEN_CHARS} printable ASCII characters without blanks, since it "
-                "is sent in a header: make one with openssl rand -hex 32"
-            )
+        if self.token is not None:
+            check_token(self.token, "the pages'")
 
     @property
     def local(self) -> bool:
@@ -204,15 +226,23 @@ class Pages:
         registry: what `/metrics` shows.
         health: what `/healthz` and `/readyz` show.
         bounds: what strangers can take of the process.
+        others: answers what is for none of the pages, in processes that serve more than these.
     """
 
     def __init__(
-        self, settings: PageSettings, registry: CollectorRegistry, health: Health, *, bounds: Bounds | None = None
+        self,
+        settings: PageSettings,
+        registry: CollectorRegistry,
+        health: Health,
+        *,
+        bounds: Bounds | None = None,
+        others: Handler | None = None,
     ) -> None:
         self._settings = settings
         self._registry = registry
         self._health = health
         self._bounds = bounds or Bounds()
+        self._others = others
         self._server: PageServer | None = None
         self._pages: dict[str, Callable[[web.BaseRequest], web.Response]] = {
             "/metrics": self._metrics,
@@ -265,7 +295,9 @@ class Pages:
             await self._server.stop(STOP_SECONDS)
             self._server = None
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._others is not None and request.path not in self._pages:
+            return await self._others(request)
         if request.method not in METHODS:
             return answer(
                 HTTPStatus.METHOD_NOT_ALLOWED, "the pages can only be read\n", headers={"Allow": ", ".join(METHODS)}
@@ -274,11 +306,7 @@ class Pages:
         return answer(HTTPStatus.NOT_FOUND, "there is no such page\n") if page is None else page(request)
 
     def _knows_token(self, request: web.BaseRequest) -> bool:
-        # The scheme's name may be written in any case (RFC 9110, section 11.1).
-        scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-        given = sent.strip().encode("utf-8", "surrogateescape")
-        token = self._settings.token
-        return token is not None and scheme.lower() == "bearer" and hmac.compare_digest(given, token.encode())
+        return self._settings.token is not None and bears(request, (self._settings.token,))
 
     def _metrics(self, request: web.BaseRequest) -> web.Response:
         if self._settings.token is not None and not self._knows_token(request):

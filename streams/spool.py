@@ -39,6 +39,7 @@ _PRIVATE = 0o600
 _TRIES = 50
 _BETWEEN_TRIES_S = 0.001
 _MOST_LINES = 1_000  # of a request
+_sending: set[int] = set()  # locks that are held: a child of a fork has them too, as long as it lives
 
 
 def default_directory(environ: dict[str, str] | None = None) -> str:
@@ -114,6 +115,7 @@ class Spool:
         if not self.size():
             return drained
         lock = os.open(self._path(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        _sending.add(lock)
         try:
             if not _lock(lock, tries=1):
                 drained.busy = True
@@ -127,6 +129,7 @@ class Spool:
                     break
                 drained.bytes += size
         finally:
+            _sending.discard(lock)
             os.close(lock)
         return drained
 
@@ -272,3 +275,13 @@ def _write(file: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
+
+
+def _let_go() -> None:
+    """Leave the locks to the process that holds them."""
+    while _sending:
+        os.close(_sending.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)

@@ -128,6 +128,11 @@ def default_group(app_id: str) -> str:
     return f"{app_id}-escalation"
 
 
+def bridge_group(app_id: str) -> str:
+    """Name the group of the bridge that belongs to a worker, where none is given."""
+    return f"{app_id}-bridge"
+
+
 def ladders_name(group: str) -> str:
     """Name the topic that keeps what the escalation consumer remembers of tasks."""
     return f"{group}-ladders"

@@ -65,10 +65,10 @@ def _ours(names: Names) -> Iterable[Rule]:
     nobody = ("", Operation.ALL)
     for topic in names.topics:
         yield Rule(nobody[0], Kind.TOPIC, topic, Pattern.LITERAL, nobody[1])
-    for name in (names.app_id, names.group, names.orchestrator_group):
+    for name in (names.app_id, names.group, names.orchestrator_group, names.bridge_group):
         yield Rule(nobody[0], Kind.GROUP, name, Pattern.LITERAL, nobody[1])
     yield Rule(nobody[0], Kind.GROUP, f"{names.group}-sink-", Pattern.PREFIXED, nobody[1])
-    for name in (names.app_id, names.group):
+    for name in (names.app_id, names.group, names.bridge_group):
         yield Rule(nobody[0], Kind.TRANSACTIONAL_ID, f"{name}-", Pattern.PREFIXED, nobody[1])
     yield Rule(nobody[0], Kind.TRANSACTIONAL_ID, f"{names.prefix}dead-letters-replay", Pattern.LITERAL, nobody[1])
     yield Rule(nobody[0], Kind.CLUSTER, "kafka-cluster", Pattern.LITERAL, nobody[1])

@@ -115,6 +115,7 @@ async def check_rights(
     app_id: str = DEFAULT_APP_ID,
     group: str | None = None,
     orchestrator_group: str = DEFAULT_ORCHESTRATOR_GROUP,
+    **others: str,
 ) -> None:
     """Check that we may do what a role needs; of topics, brokers older than Kafka 2.3 cannot say.
 
@@ -124,18 +125,21 @@ async def check_rights(
         app_id: the workers'.
         group: the escalation consumer's; None for `default_group`.
         orchestrator_group: the orchestrator's.
+        others: further names of `Names`, where they are not the defaults.
 
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
         MissingRights: something is not allowed.
     """
-    names = Names(settings.prefix, app_id, group or default_group(app_id), orchestrator_group)
+    names = Names(settings.prefix, app_id, group or default_group(app_id), orchestrator_group, **others)
     needed = roles()[role]
     async with running(admin(settings), settings) as client:
         lacking = [*await _topics(client, topic_rights(needed, names)), *await _others(client, needed, names)]
     if lacking:
         command = ["traction", "acl", "apply", "--bootstrap", settings.bootstrap, "--prefix", settings.prefix]
         command += ["--app-id", app_id, "--group", names.group, "--orchestrator-group", names.orchestrator_group]
+        for name, value in others.items():
+            command += [f"--{name.replace('_', '-')}", value]
         problem = (
             f"{settings.who} lacks rights that the role {role} needs: {', '.join(lacking)}. Have an administrator "
             f"grant them: {shlex.join(command)} --principal {role}=User:NAME"

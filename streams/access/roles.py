@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,15 @@ import msgspec
 
 from schemas import topics as contract
 from streams.access.rules import Kind, Operation, Pattern, Rule
-from streams.topics import DEFAULT_APP_ID, SESSIONS_TABLE, TASKS_TABLE, changelog_name, default_group, ladders_name
+from streams.topics import (
+    DEFAULT_APP_ID,
+    SESSIONS_TABLE,
+    TASKS_TABLE,
+    bridge_group,
+    changelog_name,
+    default_group,
+    ladders_name,
+)
 from streams.topics import task_events_name as task_events
 
 if TYPE_CHECKING:
@@ -25,6 +33,10 @@ EVERY = "*"
 
 DEFAULT_ORCHESTRATOR_GROUP = "orchestrator"
 """The consumer group of orchestrators, where nothing else is said."""
+
+DEFAULT_SPANS_TOPIC = "otlp_spans"
+DEFAULT_LOGS_TOPIC = "otlp_logs"
+"""Where OpenTelemetry's collector writes, where nothing else is said (its Kafka exporter's defaults)."""
 
 
 class Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,12 +68,18 @@ class Names:
         app_id: the workers' application id.
         group: the escalation consumer's.
         orchestrator_group: the orchestrators'.
+        bridge_group: the bridge's.
+        spans_topic: the collector's topic of traces.
+        logs_topic: the collector's topic of log records.
     """
 
     prefix: str = contract.DEFAULT_PREFIX
     app_id: str = DEFAULT_APP_ID
     group: str = default_group(DEFAULT_APP_ID)
     orchestrator_group: str = DEFAULT_ORCHESTRATOR_GROUP
+    bridge_group: str = bridge_group(DEFAULT_APP_ID)
+    spans_topic: str = DEFAULT_SPANS_TOPIC
+    logs_topic: str = DEFAULT_LOGS_TOPIC
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -75,9 +93,7 @@ class Names:
 
     def own(self, name: str) -> str:
         """Give a name that the file writes with braces: of a group, an id, or a topic of the processes' own."""
-        return name.format(
-            prefix=self.prefix, app_id=self.app_id, group=self.group, orchestrator_group=self.orchestrator_group
-        )
+        return name.format_map(asdict(self))
 
     def named(self, name: str) -> tuple[str, ...]:
         """Give the topics on the brokers that a name in the file means."""

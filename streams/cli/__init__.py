@@ -39,6 +39,14 @@ COMMANDS = {
     "escalate": Entry(
         "streams.cli.escalate:escalate", "Do what the policy says about loops, step by step, until they end."
     ),
+    "ingest": Entry("streams.cli.ingest:ingest", "Take agents' events, OpenTelemetry and hooks over HTTP."),
+    "bridge": Entry(
+        "streams.cli.bridge:bridge", "Bring OpenTelemetry's topics of a collector onto the agents' topics."
+    ),
+    "follow": Entry(
+        "streams.cli.follow:follow", "Send the events of transcripts as they are written, for agents without hooks."
+    ),
+    "connect": Entry("streams.cli.connect:connect", "Connect an agent through its hooks, or take that back."),
     "sessions": Entry("streams.cli.sessions:sessions", "See how sessions stand; resume, mute or terminate one."),
     "tasks": Entry(
         "streams.cli.tasks:tasks",

@@ -21,10 +21,18 @@ from aiokafka.errors import KafkaError
 from streams.access import brokers
 from streams.access.brokers import NoRules
 from streams.access.compared import Difference, compare
-from streams.access.roles import DEFAULT_ORCHESTRATOR_GROUP, Names, roles, rules
+from streams.access.roles import (
+    DEFAULT_LOGS_TOPIC,
+    DEFAULT_ORCHESTRATOR_GROUP,
+    DEFAULT_SPANS_TOPIC,
+    Names,
+    roles,
+    rules,
+)
 from streams.cli.options import kafka_options, log_options
 from streams.kafka import KafkaUnavailable, admin, running, unavailable
 from streams.topics import DEFAULT_APP_ID, default_group
+from streams.topics import bridge_group as default_bridge_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -57,7 +65,7 @@ class Held(click.ParamType):
 
 
 class Name(click.ParamType):
-    """What a group is called, and after it topics and transactional ids."""
+    """What a group is called, and after it topics and transactional ids; or a topic."""
 
     name = "text"
 
@@ -65,7 +73,7 @@ class Name(click.ParamType):
         """Check a value."""
         name = str(value)
         if not name or "*" in name or not name.isprintable():  # brokers take * for everything that there is
-            self.fail(f"{name!r} is no name of a group: give it whole, without *", param, ctx)
+            self.fail(f"{name!r} is no name: give it whole, without *", param, ctx)
         return name
 
 
@@ -113,6 +121,9 @@ def acl_options(command: Command) -> Command:
         default=DEFAULT_ORCHESTRATOR_GROUP,
         help="Consumer group of orchestrators.",
     )
+    @click.option("--bridge-group", type=Name(), help="Group of traction bridge.  [default: APP_ID-bridge]")
+    @click.option("--spans-topic", type=Name(), default=DEFAULT_SPANS_TOPIC, help="The collector's topic of traces.")
+    @click.option("--logs-topic", type=Name(), default=DEFAULT_LOGS_TOPIC, help="The collector's topic of log records.")
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
     @kafka_options
     @log_options
@@ -124,13 +135,24 @@ def acl_options(command: Command) -> Command:
         app_id: str,
         group: str | None,
         orchestrator_group: str,
+        bridge_group: str | None,
+        spans_topic: str,
+        logs_topic: str,
         kafka: KafkaSettings,
         **others: Any,
     ) -> Any:
         principals: Principals = {}
         for role, principal in (*(file or ()), *held):
             principals[role] = (*principals.get(role, ()), principal)
-        names = Names(kafka.prefix, app_id, group or default_group(app_id), orchestrator_group)
+        names = Names(
+            kafka.prefix,
+            app_id,
+            group or default_group(app_id),
+            orchestrator_group,
+            bridge_group or default_bridge_group(app_id),
+            spans_topic,
+            logs_topic,
+        )
         return command(kafka=kafka, principals=principals, names=names, **others)
 
     return with_acl

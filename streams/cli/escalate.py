@@ -12,7 +12,7 @@ from detectors import limits_from
 from streams.cli.options import Number, kafka_options, log_options, page_options, policy_option, with_policy
 from streams.cli.output import announce
 from streams.config import Config
-from streams.escalation.consumer import EscalationSettings, PositionMoved
+from streams.escalation.consumer import EscalationSettings
 from streams.escalation.ownership import PartitionsApart
 from streams.escalation.process import serve
 from streams.escalation.restore import UnreadableLadder
@@ -20,6 +20,7 @@ from streams.kafka import KafkaUnavailable, unavailable
 from streams.pages import PageError
 from streams.sinks.errors import InvalidSinks
 from streams.topics import DEFAULT_APP_ID, TopicsError, default_group
+from streams.transaction import PositionMoved
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -37,6 +37,12 @@ OF_DEVELOPERS = frozenset(
 """Variables that the Makefile and the tests read, and no command."""
 
 
+OF_AGENTS = frozenset(
+    f"{PREFIX}{name}" for name in ("GATEWAY_TOKEN_FILE", "GATEWAY_URL", "HOOK_TIMEOUT_MS", "SPOOL_DIR")
+)
+"""Variables that `traction-hook` and the emitter read, in the environment of agents."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting as it is in force.
@@ -160,7 +166,7 @@ def unknown_variables(root: click.Context, named: Iterable[str] = ()) -> dict[st
     Returns:
         For each what was meant, in words.
     """
-    known = {*SECRETS, *OF_DEVELOPERS, *named}
+    known = {*SECRETS, *OF_AGENTS, *OF_DEVELOPERS, *named}
     for context in [root, *_all(root)]:
         for each in _options(context):
             known.update(variables_of(each, context))

@@ -198,11 +198,14 @@ def kafka_options(command: Command) -> Command:
     return with_kafka
 
 
-def page_options(default_port: int) -> Callable[[Command], Command]:
+def page_options(
+    default_port: int, what: str = "the pages /metrics, /healthz and /readyz"
+) -> Callable[[Command], Command]:
     """Give a command the options of its HTTP pages, as its argument `pages`, a `PageSettings`.
 
     Args:
         default_port: differs between commands, so that all run on one machine as they are.
+        what: is served there, for the help.
     """
 
     def decorate(command: Command) -> Command:
@@ -210,13 +213,13 @@ def page_options(default_port: int) -> Callable[[Command], Command]:
             "--host",
             default="127.0.0.1",
             metavar="ADDRESS",
-            help="Address of the pages /metrics, /healthz and /readyz; 0.0.0.0 opens them to the network.",
+            help=f"Address of {what}; 0.0.0.0 opens them to the network.",
         )
         @click.option(
             "--port",
             default=default_port,
             type=click.IntRange(0, 65535),
-            help="Port of these pages; 0 takes a free one, which the ready line tells.",
+            help="Their port; 0 takes a free one, which the ready line tells.",
         )
         @shared(
             "--page-token-file",
@@ -250,6 +253,23 @@ def page_options(default_port: int) -> Callable[[Command], Command]:
         return with_pages
 
     return decorate
+
+
+def gateway_token_option(command: Command) -> Command:
+    """Give a command the gateway's tokens, as its argument `tokens`; none where there are none."""
+
+    @shared(
+        "--gateway-token-file",
+        "File with the tokens that the gateway takes, any of them, one a line; else the variable "
+        "TRACTION_GATEWAY_TOKEN is read.",
+        type=FILE,
+    )
+    @functools.wraps(command)
+    def with_tokens(*, gateway_token_file: Path | None, **others: Any) -> Any:
+        text = secret("TRACTION_GATEWAY_TOKEN", gateway_token_file, "--gateway-token-file")
+        return command(tokens=tuple((text or "").split()), **others)
+
+    return with_tokens
 
 
 weights_option = shared(

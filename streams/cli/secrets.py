@@ -29,6 +29,7 @@ class SecretVariable(NamedTuple):
 
 
 SECRETS = {
+    "TRACTION_GATEWAY_TOKEN": SecretVariable("Token that the gateway asks for.", "gateway_token_file"),
     "TRACTION_PAGE_TOKEN": SecretVariable(
         "Token that `/metrics` and the details of `/healthz` and `/readyz` ask for.", "page_token_file"
     ),

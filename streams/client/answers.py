@@ -46,15 +46,48 @@ def answer_to(
     if action not in takes:
         kind = "termination" if isinstance(item, Termination) else f"directive {item.action}"
         raise ValueError(f"a {kind} is answered with {' or '.join(takes)}, not with {action!r}")
-    attempt = item.attempt if isinstance(item, Termination) else 1
-    answers = item.acknowledge.answers
+    return answer_record(
+        item.acknowledge.answers,
+        item.attempt if isinstance(item, Termination) else 1,
+        action,
+        session_id=item.session_id,
+        task_id=item.task_id,
+        actor=actor,
+        reason=reason,
+        now=now,
+    )
+
+
+def answer_record(
+    answers: str,
+    attempt: int,
+    action: Answer,
+    *,
+    session_id: str,
+    task_id: str,
+    actor: str,
+    reason: str | None,
+    now: datetime,
+) -> Control:
+    """Make an answer where the item itself is not at hand, only what names it; see `answer_to`.
+
+    Args:
+        answers: id of what is answered.
+        attempt: of the termination; 1 for a directive.
+        action: the answer.
+        session_id: the session that it is about.
+        task_id: its task.
+        actor: who answers.
+        reason: why, for people.
+        now: when.
+    """
     return Control(
         event_id=f"{answers}-{attempt}-{action}",
-        session_id=item.session_id,
+        session_id=session_id,
         occurred_at=now,
         action=action,
         answers=answers,
-        task=Task(id=item.task_id),
+        task=Task(id=task_id),
         actor=actor,
         reason=None if reason is None else reason[:MOST_REASON_CHARS],
     )

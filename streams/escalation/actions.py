@@ -64,6 +64,7 @@ def directive(turn: Turn, rung: Rung, climb: Climb, alert: Alert) -> Directive:
         detector=alert.detector,
         text=told(action, alert, seconds=policy.cooldown_seconds, to=to),
         parameters=parameters,
+        repeats=() if alert.level == "notice" else alert.evidence.repeats,
         issued_at=turn.now,
         expires_at=turn.now + lasting,
         acknowledge=_acknowledge(turn, directive_id),

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from streams.escalation.ladder import Output, Tally
     from streams.escalation.ladders import Ladders, Resolve
     from streams.escalation.metrics import EscalationMetrics
-    from streams.escalation.outgoing import Out, Outgoing
+    from streams.escalation.outgoing import Outgoing
     from streams.escalation.state import LadderState
+    from streams.transaction import Out
 
 logger = logging.getLogger(__name__)
 

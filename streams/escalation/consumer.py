@@ -11,7 +11,7 @@ import contextlib
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
@@ -22,11 +22,11 @@ from streams.escalation.fitness import FitnessFollower, Standing
 from streams.escalation.ladders import Totals
 from streams.escalation.outgoing import Outgoing
 from streams.escalation.ownership import Ownerships, Place
-from streams.fencing import lost, reason
 from streams.fetching import UnreadableBatch
 from streams.kafka import KafkaSettings, consumer, running
 from streams.lag import BROKER, Applied, LagWatch
 from streams.topics import DEFAULT_APP_ID, default_group, task_events_name
+from streams.transaction import PositionMoved, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, TopicPartition
     from aiokafka.structs import ConsumerRecord
 
-    from streams.escalation.batch import Batch
     from streams.escalation.metrics import EscalationMetrics
     from streams.escalation.unit import Feed, Unit
     from streams.pages import Health
@@ -64,14 +63,6 @@ FITNESS_SECONDS = 10.0
 
 CONDITIONS = (BROKER, "assigned", "taken")
 """What must hold for the process to be ready."""
-
-
-class Fenced(Exception):
-    """Another process has taken over a partition of ours: nothing was written twice, and this process must end."""
-
-
-class PositionMoved(Exception):
-    """The consumer reads elsewhere than where it was left: the topic is not what it was, so this process must end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +287,14 @@ class Escalation:
             batch = turn.end()
             if batch.count or batch.outputs:
                 read = {record.topic for record in records}
-                await self._commit(unit, batch, {feed.tp: feed.next for feed in unit.feeds if feed.tp.topic in read})
+                await write(
+                    unit.producer,
+                    batch.outputs,
+                    {feed.tp: feed.next for feed in unit.feeds if feed.tp.topic in read},
+                    group=self._settings.group,
+                    what=f"partition {unit.number} of {self._place.alerts}",
+                    metrics=self._metrics,
+                )
                 batch.measure(self._metrics, time.time())
             for feed in unit.feeds:
                 feed.done = feed.next
@@ -304,32 +302,6 @@ class Escalation:
                     (record.timestamp / 1000 for record in reversed(records) if record.topic == feed.tp.topic),
                     feed.timestamp,
                 )
-
-    async def _commit(self, unit: Unit, batch: Batch, offsets: dict[TopicPartition, int]) -> None:
-        producer = unit.producer
-        begun = time.perf_counter()
-        sent: list[asyncio.Future[Any]] = []
-        try:
-            async with producer.transaction():
-                for out in batch.outputs:
-                    future = await producer.send(
-                        out.topic, key=out.key, value=out.value, headers=out.headers, partition=out.partition
-                    )
-                    sent.append(future)  # one by one: those before a failure are asked for its cause
-                await asyncio.gather(*sent)
-                if offsets:
-                    await producer.send_offsets_to_transaction(offsets, self._settings.group)
-        except Exception as problem:  # not only `KafkaError`: see `lost`
-            if lost(producer, problem, sent):
-                self._metrics.transaction_failures.labels("fenced").inc()
-                raise Fenced(f"partition {unit.number} of {self._place.alerts} was taken over") from problem
-            self._metrics.transaction_failures.labels("failed").inc()
-            why = reason(producer, problem, sent)
-            if why is not problem:
-                raise why from None
-            raise
-        self._metrics.commit_seconds.observe(time.perf_counter() - begun)
-        self._metrics.last_commit_timestamp.set_to_current_time()
 
     def _applied(self) -> Mapping[TopicPartition, Applied]:
         return {feed.tp: Applied(feed.done, feed.timestamp) for unit in self._ready() for feed in unit.feeds}

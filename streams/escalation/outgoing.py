@@ -5,7 +5,6 @@ Each knows its topic, its key and its headers. Nothing here decides what is writ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from schemas import topics
@@ -14,10 +13,9 @@ from schemas.outputs import Directive, Fitness, KnownFlapping, Notification, Ter
 from streams.escalation.ladder import Cleared
 from streams.received import dead_letter
 from streams.topics import ladders_name
+from streams.transaction import Out
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from aiokafka.structs import ConsumerRecord
 
     from schemas.invalid import InvalidEvent
@@ -36,25 +34,6 @@ TOPICS: dict[type[Output | Fitness], Topic] = {
     Notification: topics.NOTIFICATIONS,
     Fitness: topics.FITNESS,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Out:
-    """One record to write.
-
-    Attributes:
-        topic: its topic's name.
-        key: its key.
-        value: its value; None removes what is under the key.
-        headers: its headers.
-        partition: where it is written; None where the key decides.
-    """
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]] = ()
-    partition: int | None = None
 
 
 class Outgoing:

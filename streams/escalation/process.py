@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from schemas import topics
 from streams.access.rights import check_rights
-from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings, Fenced
+from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings
 from streams.escalation.metrics import EscalationMetrics
 from streams.pages import Health, Pages, PageSettings
 from streams.policy.load import InvalidPolicy
@@ -29,6 +29,7 @@ from streams.sinks.metrics import SinkMetrics
 from streams.sinks.run import Sinks
 from streams.sinks.settings import read_sinks
 from streams.topics import check_topics
+from streams.transaction import Fenced
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import tomllib
@@ -26,6 +27,7 @@ from schemas.topics import (
     TOPICS,
 )
 from streams.cli import COMMANDS, traction
+from streams.cli.inforce import OF_AGENTS
 from streams.config import flag, load
 from streams.importers import neutral
 from tests.streams.backtest_kit import ALERT, label, line, spinning, write
@@ -53,13 +55,18 @@ SHOWN = {
 """Records shown as JSON, by their block's name, and their topic; those without a name are tool calls."""
 
 CHECKED = {
-    *SHOWN, "backtest-neutral", "boundaries", "decide", "fixes-config", "fixes-library", "fixes-library-output",
-    "fixes-orchestrator", "fixes-shell", "flow", "formula", "fuzz", "in-process-output", "labels", "locks", "make",
+    *SHOWN, "adapter-emitter", "adapter-langchain", "backtest-neutral", "boundaries", "connect-claude-code",
+    "connect-codex", "connect-gemini-cli", "connect-http", "connect-ingest", "connect-otlp", "decide", "emitter",
+    "emitter-settings", "fixes-config", "fixes-library", "fixes-library-output",
+    "fixes-orchestrator", "fixes-shell", "flow", "follow", "formula", "fuzz", "guard", "guard-output", "gateway-answer", "gateway-bridge",
+    "gateway-events", "gateway-open", "gateway-otel", "gateway-start", "in-process-output", "labels", "language-go",
+    "language-java", "language-javascript", "language-kcat", "language-rust", "locks", "make",
     "neutral", "people", "performance", "policy", "policy-backtest", "policy-check", "policy-explain",
-    "policy-explain-output", "replay-neutral", "replay-neutral-output", "security-acl", "security-brokers",
+    "policy-explain-output", "rekey", "replay-neutral", "replay-neutral-output", "security-acl", "security-brokers",
     "security-certificate", "security-settings", "security-token-file", "security-token-server", "set-up", "settings",
     "settings-explore", "settings-fleet", "settings-shown", "settings-spin-off", "settings-tools", "sinks",
-    "sinks-try", "sinks-verify", "state-worker", "tasks-output", "torture", "train", "weights",
+    "sinks-try", "sinks-verify", "state-worker", "tasks-output", "torture", "train", "types-go",
+    "types-typescript", "weights",
 }  # fmt: skip
 """Blocks that are compared or parsed, here or there."""
 
@@ -194,8 +201,13 @@ def test_names_are_there(pages: dict[str, str], generate: Any) -> None:
     """Options, topics, metrics and variables that sentences name exist."""
     topics = {f"agent.{topic.name}" for topic in TOPICS}
     metrics = set(re.findall(r"`(traction_\w+)`", generate.metrics()))
-    variables = {*re.findall(r"`(TRACTION_\w+)`", generate.variables()), "TRACTION_TEST_KAFKA", *own_variables()}
-    known = options() | {"--check", "--fix"}
+    variables = {
+        *re.findall(r"`(TRACTION_\w+)`", generate.variables()),
+        "TRACTION_TEST_KAFKA",
+        *OF_AGENTS,
+        *own_variables(),
+    }
+    known = options() | {"--check", "--fix", "--flush"}
     for page, text in pages.items():
         sentences = CODE.findall(GENERATED.sub("", text))
         words = {word for sentence in sentences for word in re.split(r"[\s=,]", sentence)}
@@ -371,7 +383,8 @@ def test_every_dependency_has_its_reason(pages: dict[str, str], root: Path) -> N
         *(each for group in project["dependency-groups"].values() for each in group),
     ]
     python = {re.split(r"[<>=~;\[ ]", each)[0] for each in wanted}
-    npm = set(re.findall(r'^ {4}"([^"]+)":', (root / "tests/tools/package.json").read_text("utf-8"), re.MULTILINE))
+    named = [root / "tests" / name / "package.json" for name in ("tools", "examples/types")]
+    npm = {name for path in named for name in json.loads(path.read_text("utf-8"))["devDependencies"]}
     listed = re.findall(r"^\| `([^`]+)` \| (.+) \|$", pages["CONTRIBUTING.md"], re.MULTILINE)
 
     assert {name for name, _ in listed} == python | npm

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
-from tests.fuzz import telemetry, texts, wire
+from tests.fuzz import agents, telemetry, texts, wire
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Path(__file__).parent / "corpus"
-TARGETS = {**wire.TARGETS, **texts.TARGETS, **telemetry.TARGETS}
+TARGETS = {**wire.TARGETS, **texts.TARGETS, **telemetry.TARGETS, **agents.TARGETS}
 
 ELSEWHERE = {
     "alert": ("schemas/examples/alert",),

@@ -153,6 +153,7 @@ HARMLESS: dict[str, Change] = {
     "minimum down": lambda s: fields(s)["sequence"].update(minimum=-1),
     "limit dropped": lambda s: fields(s)["tool"].pop("maxLength"),
     "order of a union": lambda s: fields(s)["status"]["anyOf"].reverse(),
+    "any JSON in other words": lambda s: fields(s)["arguments"].update(anyOf=[{}]),
     "part inlined": lambda s: fields(s).update(task={"anyOf": [copy.deepcopy(task(s)), {"type": "null"}]}),
 }
 

@@ -12,16 +12,18 @@ import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 import trustme
+from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter
 
 from streams.certificate import Certificate, InvalidCertificate
-from streams.page_server import MAX_FIELD_BYTES, MAX_FIELDS, MAX_LINE_BYTES, Bounds
+from streams.page_server import MAX_FIELD_BYTES, MAX_FIELDS, MAX_LINE_BYTES, Bounds, Handler, answer
 from streams.pages import MAX_TOKEN_CHARS, Health, PageError, Pages, PageSettings
 
 TOKEN = "s3cret-of-the-pages"  # noqa: S105 - of these tests
@@ -39,8 +41,10 @@ def serving() -> Serving:
     Counter("traction_things", "Things.", registry=registry).inc()
 
     @asynccontextmanager
-    async def serve(bounds: Bounds | None = None, **settings: Any) -> AsyncIterator[Pages]:
-        pages = Pages(PageSettings(**settings), registry, Health(("taken",)), bounds=bounds)
+    async def serve(
+        bounds: Bounds | None = None, others: Handler | None = None, **settings: Any
+    ) -> AsyncIterator[Pages]:
+        pages = Pages(PageSettings(**settings), registry, Health(("taken",)), bounds=bounds, others=others)
         await pages.start()
         try:
             yield pages
@@ -53,6 +57,11 @@ def serving() -> Serving:
 def address(pages: Pages) -> tuple[str, int]:
     """Give where to connect to."""
     return "127.0.0.1", int(pages.url.rpartition(":")[2])
+
+
+async def close_nothing(request: web.BaseRequest) -> web.StreamResponse:
+    """Answer whatever is no page, leave the connection open, and do not look at what was sent."""
+    return answer(HTTPStatus.OK, request.path, close=False)
 
 
 async def get(pages: Pages, path: str, sent: str | None = None) -> tuple[int, str]:
@@ -483,3 +492,47 @@ def test_the_workers_event_loop_serves_them_as_well(serving: Serving, files: Fil
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
+
+
+async def ask(stream: tuple[asyncio.StreamReader, asyncio.StreamWriter], path: str = "/other") -> bytes:
+    """Ask for something that is no page on an open connection, and give its body; nothing where it was closed."""
+    reader, writer = stream
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+    head = await reader.read(4_096)
+    return head.partition(b"\r\n\r\n")[2]
+
+
+async def test_connections_that_stay_open(serving: Serving) -> None:
+    """Of those that stay open between requests, one more closes that which was at rest for longest, not the oldest."""
+    async with serving(Bounds(connections=2), close_nothing) as pages:
+        first, second = [await asyncio.open_connection(*address(pages)) for _ in range(2)]
+        assert [await ask(each) for each in (first, second, first)] == [b"/other"] * 3
+        third = await asyncio.open_connection(*address(pages))
+        assert [await ask(each) for each in (third, first)] == [b"/other"] * 2
+        assert await second[0].read() == b""
+        for _, writer in (first, second, third):
+            writer.close()
+        assert (await get(pages, "/healthz"))[0] == 200
+
+
+async def test_a_connection_at_rest_is_closed(serving: Serving) -> None:
+    """Its time begins anew with each request and each answer, and is over at some time."""
+    async with serving(Bounds(seconds=2.0), close_nothing) as pages:
+        stream = await asyncio.open_connection(*address(pages))
+        for _ in range(3):
+            assert await ask(stream) == b"/other"
+            await asyncio.sleep(0.7)
+        assert await stream[0].read() == b""
+        stream[1].close()
+
+
+async def test_an_answer_before_the_end_of_a_body(serving: Serving) -> None:
+    """Who sends on after the answer is there still hears it, where the rest of a body is taken in."""
+    async with serving(Bounds(linger_seconds=5), close_nothing) as pages:
+        body = b"x" * 4_000_000
+        said = await talk(pages, b"POST /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", _length(body), body)
+    assert (said.startswith(b"HTTP/1.1 200"), said.endswith(b"/a")) == (True, True)
+
+
+def _length(body: bytes) -> bytes:
+    return f"Content-Length: {len(body)}\r\n\r\n".encode()
