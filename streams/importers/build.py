@@ -150,6 +150,7 @@ class Builder:
     _given: set[str] = field(default_factory=set)
     _kinds: Counter[str] = field(default_factory=Counter)
     _last: datetime | None = None
+    _latest: Call | Happening | None = None  # of what was taken
 
     def __post_init__(self) -> None:
         self.session_id = identifier(self.session_id)
@@ -172,7 +173,7 @@ class Builder:
         self, kind: Kind, at: datetime | None = None, reason: str | None = None, usage: Usage | None = None
     ) -> None:
         """Add an event of the session itself. Two accounts of one context trim in a row are one."""
-        last = self.entries[-1] if self.entries else None
+        last = self.entries[-1] if self.entries else self._latest
         if kind == "context_trimmed" and isinstance(last, Happening) and last.kind == kind:
             return
         self.entries.append(Happening(kind, at, reason, usage))
@@ -192,6 +193,7 @@ class Builder:
         Args:
             now: the time of events before the first that has one.
         """
+        self._latest = self.entries[-1] if self.entries else self._latest
         ready: list[Call | Happening] = []
         kept: list[Call | Happening] = []
         for index, entry in enumerate(self.entries):

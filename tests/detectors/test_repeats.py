@@ -7,7 +7,7 @@ import pytest
 from detectors import Limits
 from detectors.call import print_of_call
 from schemas.testing import tool_call
-from tests.detectors.traces import edit, shell, work
+from tests.detectors.traces import click, edit, shell, work
 
 TOOLS = Limits().tools
 
@@ -33,7 +33,7 @@ def test_equal_calls_in_a_row_and_as_a_majority_are_named(play):
         [tool_call(n, result=None) for n in range(20)],
         [shell(n, "gh run watch 17; sleep 1", "in progress") for n in range(40)],
         [shell(n, "curl -s localhost:8080/health", "connection refused") for n in range(40)],
-        [tool_call(n, tool="browser_click", arguments={"ref": "e4"}, result="# the page") for n in range(12)],
+        [click(n, "Buy", "Nothing happened on this page, sorry about it.") for n in range(12)],
         [shell(n, "pytest", "1 failed") if n % 2 else edit(n, "a.py", "new") for n in range(24)],
     ],
     ids=["unrecorded", "a poll", "an outage", "an interaction", "edits and checks in turn"],

@@ -35,7 +35,12 @@ SEEN = {"sessions", "tasks", "alerts", "fitness", "dead-letters"}
 
 UNDERSCORES = str.maketrans(" -", "__")
 LETTERS = {"dead-letters list": [], "dead-letters show": ["0@0"], "dead-letters replay": ["0@0"]}
-PATHS = {"replay": ["--to-kafka", "recordings"], **{name: ["an-id"] for name in WITH_ID}, **LETTERS}
+PATHS = {
+    "replay": ["--to-kafka", "recordings"],
+    "follow": ["recordings"],
+    **{name: ["an-id"] for name in WITH_ID},
+    **LETTERS,
+}
 """What a command cannot do without."""
 
 
@@ -266,7 +271,7 @@ def test_every_number_is_of_the_type_that_refuses_these() -> None:
     looking = {name for name, _ in NUMBERS if name.partition(" ")[0] in SEEN}
     assert len(looking) == 14
     assert {name for name, _ in NUMBERS} - looking == {
-        *("worker", "escalate", "ingest", "bridge"), *("policy explain", "replay", "demo"),
+        *("worker", "escalate", "ingest", "bridge", "follow"), *("policy explain", "replay", "demo"),
     }  # fmt: skip
     assert [(name, option.name) for name, option in NUMBERS if not isinstance(option.type, Number)] == []
 

@@ -97,7 +97,7 @@ def _asked(command: Sequence[str], lock: Path) -> list[dict[str, Any]]:
     if skipped:
         raise NotAsked(
             f"the index has no answer for {len(skipped)} of {len(dependencies)} packages, {skipped[0]} among them; a "
-            "mirror may not have them all: ask pypi.org itself, or say AUDIT_ARGS='--service osv'"
+            "mirror may not have them all: ask the public index itself, or say AUDIT_ARGS='--service osv'"
         )
     return dependencies
 

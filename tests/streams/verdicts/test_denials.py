@@ -82,6 +82,25 @@ def test_what_is_not_known_to_have_been_the_latest_call_is_not_denied(calls: lis
     assert [made.verdict("s1", at(4 + n), key(TEST)) for n in range(3)] == [GO_ON] * 3
 
 
+def test_the_latest_of_several_repeated_calls_is_denied_and_no_other() -> None:
+    """Where a directive names more than one, another than the latest is something else that is done."""
+    made = Verdicts()
+    made.note(call(TEST, 1))
+    made.note(directive(seconds=2, repeats=(key(TEST).digest, key("make").digest)))
+    made.handed_out(made.verdict("s1", at(3)))
+    assert made.verdict("s1", at(4), key("make")) == GO_ON
+    assert made.verdict("s1", at(5), key(TEST)) == GO_ON
+
+
+def test_an_old_call_that_is_told_late_is_not_the_latest() -> None:
+    """What was kept while the gateway was away says nothing of what is done now."""
+    made = Verdicts()
+    for each in (call("make", 5), call(TEST, 1), directive(seconds=6, repeats=(key(TEST).digest,))):
+        made.note(each)
+    made.handed_out(made.verdict("s1", at(7)))
+    assert made.verdict("s1", at(8), key(TEST)) == GO_ON
+
+
 def test_a_directive_that_comes_twice_does_not_deny_anew(loop: Verdicts) -> None:
     """A repeated delivery arms nothing."""
     for n in range(MOST_DENIALS):
