@@ -57,8 +57,8 @@ SHOWN = {
 CHECKED = {
     *SHOWN, "adapter-emitter", "adapter-langchain", "backtest-neutral", "boundaries", "connect-claude-code",
     "connect-codex", "connect-gemini-cli", "connect-http", "connect-ingest", "connect-otlp", "decide", "emitter",
-    "emitter-settings", "fixes-config", "fixes-library", "fixes-library-output",
-    "fixes-orchestrator", "fixes-shell", "flow", "follow", "formula", "fuzz", "guard", "guard-output", "gateway-answer", "gateway-bridge",
+    "emitter-settings", "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator", "fixes-shell",
+    "flow", "follow", "formula", "fuzz", "gateway-answer", "gateway-bridge", "guard", "guard-output",
     "gateway-events", "gateway-open", "gateway-otel", "gateway-start", "in-process-output", "labels", "language-go",
     "language-java", "language-javascript", "language-kcat", "language-rust", "locks", "make",
     "neutral", "people", "performance", "policy", "policy-backtest", "policy-check", "policy-explain",

@@ -14,11 +14,11 @@ from aiokafka.admin import RecordsToDelete
 
 from schemas import topics
 from schemas.outputs import Directive, Termination
-from streams.transaction import PositionMoved
 from streams.escalation.unit import Unit
 from streams.kafka import KafkaSettings, admin, producer, running
 from streams.kafka_broker import KafkaBroker
 from streams.topics import create_topics
+from streams.transaction import PositionMoved
 from tests.streams.escalation.conftest import SESSION_SECONDS, Inside, Wire, names
 
 if TYPE_CHECKING:
