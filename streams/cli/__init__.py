@@ -46,7 +46,7 @@ COMMANDS = {
     "follow": Entry(
         "streams.cli.follow:follow", "Send the events of transcripts as they are written, for agents without hooks."
     ),
-    "connect": Entry("streams.cli.connect:connect", "Connect an agent through its hooks, or take that back."),
+    "connect": Entry("streams.cli.connect:connect", "Connect an agent to the gateway through its hooks."),
     "sessions": Entry("streams.cli.sessions:sessions", "See how sessions stand; resume, mute or terminate one."),
     "tasks": Entry(
         "streams.cli.tasks:tasks",

@@ -19,6 +19,7 @@ from streams.worker.positions import Meaning, meaning
 from streams.worker.settings import (
     MAX_QUEUED_BYTES,
     MAX_QUEUED_RECORDS,
+    MAX_UNCOMMITTED_BYTES,
     MAX_UNCOMMITTED_RECORDS,
     SLICE_RECORDS,
     SLICE_SECONDS,
@@ -159,9 +160,11 @@ class Engine:
         if partition is None or partition.ended:
             return  # its next owner reads it again
         try:
-            expected = partition.positions[fetched.tp]
-            if fetched.start != expected:
-                await self._mend(partition, fetched, log)
+            if fetched.start != partition.positions[fetched.tp]:
+                bounds = await log.bounds(fetched.tp)
+                if partition.ended:
+                    return  # its next owner finds the same, and tells of it
+                self._mend(partition, fetched, bounds)
             await self._apply(partition, fetched)
         finally:
             partition.queued_records -= len(fetched.records)
@@ -192,9 +195,9 @@ class Engine:
         await self.ownerships.release()
         self._abandon(EXIT_FAILED, str(problem))
 
-    async def _mend(self, partition: Partition, fetched: Fetched, log: Bounds) -> None:
+    def _mend(self, partition: Partition, fetched: Fetched, bounds: tuple[int, int]) -> None:
         tp, expected = fetched.tp, partition.positions[fetched.tp]
-        found = meaning(expected, fetched.start, *await log.bounds(tp))
+        found = meaning(expected, fetched.start, *bounds)
         if found is Meaning.LOST:
             self._abandon(
                 EXIT_GAP,
@@ -231,14 +234,14 @@ class Engine:
                     self._applier.note_anew(tp)
         done = 0
         while done < len(records):
-            while partition.uncommitted >= MAX_UNCOMMITTED_RECORDS and not partition.ended:
+            while _has_enough(partition) and not partition.ended:
                 partition.room.clear()
                 await partition.room.wait()
             async with self._turn:  # first come, first served: all that have something to apply take turns
                 if partition.ended:
                     return
                 done = self._slice(partition, topic, tp, records, done)
-            await asyncio.sleep(0)
+                await asyncio.sleep(0)  # its turn lasts until the event loop has made one
         if not partition.ended and fetched.end > partition.positions[tp]:
             partition.advance(tp, fetched.end, 0, -1)
 
@@ -256,12 +259,17 @@ class Engine:
         partition.advance(tp, last.offset + 1, part.end - begin, last.timestamp)
         return part.end
 
-    @staticmethod
-    async def _begins_again(partition: Partition, topic: Topic, first: ConsumerRecord) -> bool:
+    async def _begins_again(self, partition: Partition, topic: Topic, first: ConsumerRecord) -> bool:
         # What other inputs change meanwhile makes no difference: it is asked for what was applied of this one.
         found = partition.table(topic).begins_again(topic.name, first.offset, first.timestamp)
-        while not partition.ended and (part := list(islice(found, SLICE_RECORDS))):
-            if any(part):
-                return True
-            await asyncio.sleep(0)
-        return False
+        while True:
+            async with self._turn:  # after an upgrade all inputs may look through their states at once
+                part = [] if partition.ended else list(islice(found, SLICE_RECORDS))
+                if not part or any(part):
+                    return bool(part)
+                await asyncio.sleep(0)
+
+
+def _has_enough(partition: Partition) -> bool:
+    """Tell whether so much waits for the partition's next commit that nothing more is to be applied before it."""
+    return partition.uncommitted >= MAX_UNCOMMITTED_RECORDS or partition.outgoing_bytes >= MAX_UNCOMMITTED_BYTES

@@ -64,5 +64,7 @@ class Lanes:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (problem := task.exception()) is not None and not self._failure.done():
+        # A lane that nobody goes on with would go unnoticed: what it waited for may be given up by somebody else.
+        problem = RuntimeError(f"{task.get_name()}: given up") if task.cancelled() else task.exception()
+        if problem is not None and not self._failure.done():
             self._failure.set_exception(problem)

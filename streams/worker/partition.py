@@ -86,6 +86,8 @@ class Partition:
         self.room = asyncio.Event()
         self.room.set()
         self._outgoing: list[Outgoing] = []
+        self.outgoing_bytes = 0
+        """Of the values and headers of what is to be written besides the states."""
 
     def table(self, topic: Topic) -> LiveTable[Any]:
         """Give the states that the records of an input change."""
@@ -94,6 +96,7 @@ class Partition:
     def put(self, outgoing: Outgoing) -> None:
         """Have a record written: by a commit as soon as possible, or by the next one where it is not urgent."""
         self._outgoing.append(outgoing)
+        self.outgoing_bytes += len(outgoing.value or b"") + sum(len(content or b"") for _, content in outgoing.headers)
         if outgoing.urgent:
             self.urgent.set()
 
@@ -132,7 +135,7 @@ class Partition:
                 self._redo(self, live.restore())
         taken = Snapshot(self.sessions.take(), self.tasks.take(), self._outgoing, self.applied)
         self._outgoing, self.applied = [], {}
-        self.uncommitted = 0
+        self.uncommitted = self.outgoing_bytes = 0
         self.changed.clear()
         self.urgent.clear()
         return taken

@@ -79,7 +79,8 @@ async def run(
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     with stop_signals() as stop:
-        await check_rights(settings.kafka, "worker", app_id=settings.app_id)
+        for role in ("worker", "rekey") if settings.rekey else ("worker",):
+            await check_rights(settings.kafka, role, app_id=settings.app_id)
         partitions = await check_topics(settings.kafka, app_id=settings.app_id, topics=TOPICS)
         registry = CollectorRegistry()
         metrics = WorkerMetrics(registry, topics=settings.inputs)

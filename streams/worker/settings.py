@@ -24,7 +24,7 @@ POLL_RECORDS = 2_000
 
 SLICE_SECONDS = 0.005
 """For how long records are applied without a break; commits, other inputs and the health page wait for the one under
-way to end. A commit takes ten turns of the event loop or so, in each of which every input may have a slice."""
+way to end. A commit takes ten turns of the event loop or so, in each of which one input may have a slice."""
 
 SLICE_RECORDS = 500
 """Most records of such a slice, and records looked at likewise where nothing is applied."""
@@ -42,6 +42,9 @@ MAX_QUEUED_BYTES = 32 * 2**20
 MAX_UNCOMMITTED_RECORDS = 50_000
 """Records of one partition applied since its last commit before it waits for one; reached when commits stall. A core
 applies no more than half as many in the half second between two commits."""
+
+MAX_UNCOMMITTED_BYTES = 32 * 2**20
+"""Bytes likewise, of dead letters and of events that are written again: they may be a thousand times the usual size."""
 
 
 @dataclass(frozen=True, slots=True)

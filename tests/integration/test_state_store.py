@@ -39,7 +39,7 @@ write, times = RocksStates.write, []
 
 def killed(states, changes, offset):
     times.append(offset)
-    if len(changes) > 3 and len(times) > 30:
+    if len(changes) > 3 and len(times) > 20:
         os.kill(os.getpid(), signal.SIGKILL)
     write(states, changes, offset)
 
@@ -103,7 +103,7 @@ async def test_a_crash_between_commit_and_store(
     events = traffic(sessions=60, episodes=4)
     dies = start(*flags, program=KILLED)
     await dies.ready(4)
-    await wire.send(events[: len(events) // 2], rate=3_000)
+    await wire.send(events[: len(events) // 2], rate=600)
     assert await dies.exit(30) == -9
     there = await written(wire)
     worker = start(*flags)

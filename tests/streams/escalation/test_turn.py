@@ -11,6 +11,7 @@ from aiokafka.structs import ConsumerRecord
 from prometheus_client import CollectorRegistry
 
 from detectors import TaskEvent, encode_task
+from streams.escalation import consumer
 from streams.escalation.consumer import BATCH_RECORDS, CONDITIONS, POLL_MS, Escalation, EscalationSettings, utc_now
 from streams.escalation.metrics import EscalationMetrics
 from streams.escalation.state import Climb, LadderState, encode_ladder
@@ -69,10 +70,12 @@ class Bench:
         self.escalation._ownerships._units[0] = self.unit
         self.committed: list[Mapping[TopicPartition, int]] = []
 
-        async def commit(_unit: Unit, _batch: object, offsets: Mapping[TopicPartition, int]) -> None:
+        async def write(
+            _producer: object, _outputs: object, offsets: Mapping[TopicPartition, int], **_: object
+        ) -> None:
             self.committed.append(offsets)
 
-        monkeypatch.setattr(self.escalation, "_commit", commit)
+        monkeypatch.setattr(consumer, "write", write)
 
     async def turn(self) -> None:
         """Take one turn."""

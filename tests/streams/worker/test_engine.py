@@ -12,16 +12,19 @@ from aiokafka import TopicPartition
 from detectors import SessionState, encode_state
 from schemas import topics
 from schemas.events import Control
+from streams.topics import TASK_EVENTS
 from streams.worker import engine as module
 from streams.worker.engine import Engine, Fetched
 from streams.worker.faults import EXIT_GAP
+from streams.worker.live import SESSIONS, LiveTable
+from streams.worker.outgoing import Outgoing
 from streams.worker.records import SESSION, encode_stored
 from streams.worker.settings import MAX_QUEUED_BYTES
 from tests.kit import BEGIN, tool_call
 from tests.streams.worker.conftest import SETTINGS, TOOL_CALLS, Bench
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from aiokafka.structs import ConsumerRecord
 
@@ -165,6 +168,38 @@ async def test_a_look_at_all_states_has_breaks(
     assert bench.partition.applied == ({} if lost else {TOOL_CALLS: 1})
 
 
+async def test_looks_at_all_states_take_turns(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many inputs look through all states at once, as after an upgrade, others wait for one slice of them."""
+    for number in range(6):
+        bench.stored[b"%d" % number] = encode_stored(SESSION, {}, encode_state(SessionState()))
+    begins_again, looks = bench.partition.sessions.begins_again, 0
+
+    def counted(*asked: Any) -> Iterator[bool]:
+        nonlocal looks
+        for each in begins_again(*asked):
+            looks += 1
+            yield each
+
+    monkeypatch.setattr(bench.partition.sessions, "begins_again", counted)
+    monkeypatch.setattr(module, "SLICE_RECORDS", 2)
+    names = [name for name, topic in SETTINGS.inputs.items() if topic is not TASK_EVENTS]
+    work = []
+    for name in names:
+        tp = TopicPartition(name, 0)
+        bench.partition.fresh.add(tp)
+        first = Fetched(bench.partition, tp, 0, 1, batch(0, 1).records, 1)
+        work.append(asyncio.create_task(engine.handle(first, Log())))
+    most = 0
+    while looks < 6 * len(names):
+        before = looks
+        await asyncio.sleep(0)
+        most = max(most, looks - before)
+    assert most == 2
+    await asyncio.gather(*work)
+
+
 async def test_a_batch_of_an_ended_ownership(
     bench: Bench, engine: Engine, batch: Callable[..., Fetched], owned: Owned
 ) -> None:
@@ -192,6 +227,25 @@ async def test_an_ownership_that_ends_in_a_batch(
     await work
     assert bench.commit().applied == {TOOL_CALLS: 4}
     assert bench.partition.sessions.get(b"s").state.calls == 4
+
+
+@pytest.mark.parametrize("earliest", [0, 6])
+async def test_an_ownership_that_ends_while_the_log_is_asked(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], earliest: int
+) -> None:
+    """Nothing is said of a gap that the next owner finds too, and nothing stored is looked at: it is another's."""
+
+    def stored() -> NoReturn:
+        raise AssertionError("the process would end")
+
+    bench.partition.sessions = LiveTable(SESSIONS, 0, 1, stored)
+    bench.partition.fresh.add(TOOL_CALLS)
+    work = asyncio.create_task(engine.handle(batch(6, 8), Log(earliest)))
+    await asyncio.sleep(0)
+    bench.partition.ended = True
+    await work
+    assert bench.partition.positions[TOOL_CALLS] == 0
+    assert bench.value("traction_deleted_unread_records_total") == 0
 
 
 async def test_slices_give_way(
@@ -256,6 +310,26 @@ async def test_a_partition_waits_for_its_commits(
         assert bench.partition.positions[TOOL_CALLS] - before == 10
         bench.commit()
     await work
+
+
+@pytest.mark.parametrize("size", [100, 99])
+async def test_a_partition_waits_for_the_bytes_of_its_commits(
+    bench: Bench,
+    engine: Engine,
+    batch: Callable[..., Fetched],
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+) -> None:
+    """Large records to be written hold up what follows, headers counted, until a commit took them; a byte less not."""
+    monkeypatch.setattr(module, "MAX_UNCOMMITTED_BYTES", 100)
+    bench.partition.put(Outgoing(SETTINGS.dead_letters, b"s", b"v" * (size - 10), [("h", b"x" * 10), ("n", None)], 0))
+    work = asyncio.create_task(engine.handle(batch(0, 5), Log()))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert bench.partition.positions[TOOL_CALLS] == (0 if size == 100 else 5)
+    bench.commit()
+    await work
+    assert bench.partition.positions[TOOL_CALLS] == 5
 
 
 async def test_the_queue_is_bounded(bench: Bench, engine: Engine, batch: Callable[..., Fetched]) -> None:

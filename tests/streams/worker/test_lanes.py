@@ -106,6 +106,18 @@ async def test_a_failure_is_raised_and_its_lane_goes_no_further() -> None:
         await lanes.run()
 
 
+async def test_a_lane_that_is_given_up_is_a_failure() -> None:
+    """What a batch waits for may be given up by others: its partition does not stand still unnoticed."""
+
+    async def handle(fetched: Fetched) -> None:
+        raise asyncio.CancelledError(fetched)
+
+    lanes = Lanes(handle)
+    lanes.put(batch(0, 0))
+    with pytest.raises(RuntimeError, match="tool-calls-0: given up"):
+        await lanes.run()
+
+
 async def test_lanes_end_with_their_watch() -> None:
     """When it is cancelled nothing goes on, and what it waited for is given up."""
     handler = Handler()
