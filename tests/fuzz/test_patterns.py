@@ -97,6 +97,9 @@ def test_the_work_grows_as_the_text(name, look):
             assert cost(pattern, kind.of(most), 3) <= LOOKS * look, f"{kind} of {most} characters"
         return
     times, kind = growth(pattern)
+    for _ in range(2):  # what backtracks does so again; what a busy machine held up does not
+        if times > ROUGH:
+            times, kind = min((times, kind), growth(pattern), key=lambda each: each[0])
     assert times <= ROUGH, f"{kind} takes {times:.1f} times as much as its length says"
 
 
