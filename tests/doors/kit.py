@@ -98,9 +98,9 @@ class Job:
         """Give a command line."""
         return [TRACTION, name, *flags(self.settings(settings), self.path), *more]
 
-    def worker(self, settings: KafkaSettings) -> TractionProcess:
+    def worker(self, settings: KafkaSettings, *options: str) -> TractionProcess:
         """Start a worker."""
-        return self._start(*self.command("worker", settings, "--app-id", self.name, "--port", "0"))
+        return self._start(*self.command("worker", settings, "--app-id", self.name, "--port", "0", *options))
 
     def escalate(self, settings: KafkaSettings) -> TractionProcess:
         """Start an escalation consumer with one sink, a file."""

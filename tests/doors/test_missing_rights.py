@@ -78,6 +78,15 @@ async def test_processes_end_with_what_is_missing(doors: Doors, tmp_path: Path) 
             assert "Traceback" not in process.log
 
 
+async def test_a_worker_that_writes_again_needs_the_right_to(doors: Doors, tmp_path: Path) -> None:
+    """With a worker's rights only it is said at the start, not with the first misrouted event."""
+    async with Job(doors.settings(), tmp_path, "again") as job:
+        await grant(doors.settings(), rules({"worker": ("User:nobody",)}, Names("again.", "again", "again-escalation")))
+        working = job.worker(doors.settings("nobody"), "--rekey")
+        assert await working.exit(60) == 1, working.log
+        assert "nobody lacks rights that the role rekey needs: Write again.tool-calls" in working.log
+
+
 async def test_processes_end_with_a_right_that_is_taken_away(doors: Doors, tmp_path: Path) -> None:
     """A worker does not go on without its alerts, nor an escalation consumer wait for its group for ever."""
     async with Job(doors.settings(), tmp_path, "taken") as job:

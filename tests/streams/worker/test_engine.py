@@ -262,6 +262,25 @@ async def test_slices_give_way(
     assert bench.partition.positions[TOOL_CALLS] == 95
 
 
+async def test_no_more_than_a_slice_is_applied_without_a_break(
+    bench: Bench, engine: Engine, batch: Callable[..., Fetched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many inputs are busy: commits, which take some turns of the event loop, wait for one slice in each."""
+    monkeypatch.setattr(module, "SLICE_RECORDS", 10)
+    monkeypatch.setattr(module, "SLICE_SECONDS", 60)  # however busy the machine is
+    names = [name for name, topic in SETTINGS.inputs.items() if topic is not TASK_EVENTS]
+    records = batch(0, 50).records
+    tps = [TopicPartition(name, 0) for name in names]
+    work = [asyncio.create_task(engine.handle(Fetched(bench.partition, tp, 0, 50, records, 1), Log())) for tp in tps]
+    applied = list[int]()
+    while not all(task.done() for task in work):
+        before = sum(bench.partition.positions[tp] for tp in tps)
+        await asyncio.sleep(0)
+        applied.append(sum(bench.partition.positions[tp] for tp in tps) - before)
+    assert max(applied) == 10
+    assert {bench.partition.positions[tp] for tp in tps} == {50}
+
+
 async def test_inputs_take_turns(
     bench: Bench, engine: Engine, batch: Callable[..., Fetched], record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
