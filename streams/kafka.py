@@ -45,11 +45,6 @@ MAX_DEAD_LETTER_BYTES = 32 * 2**20
 """The same for dead letters, which are written uncompressed with more headers. Every value that came uncompressed fits,
 and a broker with a small heap can still take it; what was compressed more than that is kept in part."""
 
-TRANSACTION_RETRY_MS = 20
-"""Milliseconds until a transactional producer asks again. Brokers refuse records (NOT_ENOUGH_REPLICAS, for want of a
-better word in the older protocol, KIP-890) while they note that offsets belong to the transaction. One commit in twenty
-meets that, and aiokafka's 100 would be most of what an alert takes."""
-
 Client = TypeVar("Client", bound=Any)
 
 
@@ -218,8 +213,6 @@ def producer(settings: KafkaSettings, **overrides: Any) -> AIOKafkaProducer:
         "enable_idempotence": True,
         "max_request_size": MAX_DEAD_LETTER_BYTES,  # per record; each topic's own limit decides
     }
-    if overrides.get("transactional_id"):
-        arguments["retry_backoff_ms"] = TRANSACTION_RETRY_MS
     return AIOKafkaProducer(**settings.client_arguments() | arguments | overrides)
 
 

@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from schemas.topics import ALERTS
 from streams.cli.options import PlainFormatter, Throttle, kafka_options, log_options, page_options
 from streams.kafka import (
-    TRANSACTION_RETRY_MS,
     KafkaSettings,
     KafkaUnavailable,
     admin,
@@ -93,14 +92,6 @@ async def test_clients_have_what_correctness_needs() -> None:
     assert reader._auto_offset_reset == "earliest"
     assert writer._txn_manager is not None
     assert consumer(KafkaSettings(), isolation_level="read_uncommitted")._isolation_level == "read_uncommitted"
-
-
-async def test_a_transaction_asks_again_soon() -> None:
-    """A producer of transactions waits less until it tries again than others, unless told otherwise."""
-    settings = KafkaSettings()
-    assert producer(settings, transactional_id="a")._sender._retry_backoff == TRANSACTION_RETRY_MS / 1_000
-    assert producer(settings, transactional_id="a", retry_backoff_ms=7)._sender._retry_backoff == 0.007
-    assert producer(settings)._sender._retry_backoff > TRANSACTION_RETRY_MS / 1_000
 
 
 @pytest.mark.parametrize("make", [admin, consumer, producer])
