@@ -15,14 +15,16 @@ would notice if a release of these broke them:
   tests/streams/worker/test_transport.py::test_a_recovery_that_was_broken_off_has_nothing_fetched
   tests/integration/test_fencing.py::test_rebalances_in_the_middle_of_recovery
 * `BatchConsumer._getmany` leaves out partitions that have enough waiting. Faust counts messages, and ours are batches.
-  It leaves out inputs until Faust has sought what is committed of them.
+  It leaves out inputs until Faust has sought what is committed of them, and `FetchThread.getmany` ends with what was
+  assigned when it began: a takeover is done sooner than an empty fetch, which would go on with partitions of before.
   tests/streams/worker/test_transport.py::test_inputs_are_fetched_once_their_committed_offsets_are_sought
+  tests/streams/worker/test_transport.py::test_a_fetch_ends_with_the_assignment_it_began_under
   tests/integration/test_positions.py::test_nothing_is_lost_while_committed_offsets_are_sought
 * `BatchConsumer.on_partitions_assigned` takes partitions over (fence, heartbeat, committed offsets) and opens what is
   stored of them before Faust's recovery starts; `on_partitions_revoked` gives them up before Faust tells the tables.
   tests/integration/test_fencing.py::test_the_former_owner_is_fenced_before_positions_are_read
   tests/integration/test_workers.py::test_partitions_move_back_and_forth
-* `FetchThread._fetch_records` notes under which ownership and from which position to which each fetch went. It waits
+* `FetchThread.getmany` notes under which ownership and from which position to which each fetch went. It waits
   for records by itself, so that position and records are taken in one go.
   It lets the partitions take turns, where aiokafka hands over all that it fetched of one before the next.
   tests/integration/test_positions.py::test_a_lost_batch_ends_the_worker
@@ -90,18 +92,20 @@ class FetchThread(driver.AIOKafkaConsumerThread):
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS  # noqa: SLF001 - Faust has no setting for it
         return consumer
 
-    async def _fetch_records(
-        self,
-        consumer: AIOKafkaConsumer,
-        active_partitions: set[TP],
-        timeout: float | None = None,  # noqa: ASYNC109 - Faust's signature
-        max_records: int | None = None,
-    ) -> Any:
+    async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109
+        """Fetch of some partitions, for as long as nothing is assigned anew: what may be fetched is another then."""
+        consumer, holds = self._ensure_consumer(), self.consumer.holds
+        return await self.call_thread(self._fetch, consumer, active_partitions, timeout, holds)
+
+    async def _fetch(
+        self, consumer: AIOKafkaConsumer, active_partitions: set[TP] | None, seconds: float, holds: int
+    ) -> Moves:
         """Take what was fetched, with the positions before and after it; wait for some when there is none."""
         fetcher, loop = consumer._fetcher, asyncio.get_running_loop()  # noqa: SLF001
-        deadline = loop.time() + (timeout or 0)
+        max_records = consumer._max_poll_records  # noqa: SLF001
+        deadline = loop.time() + seconds
         with fetcher._subscriptions.fetch_context():  # noqa: SLF001 - tells aiokafka that we are not idle
-            while self.consumer.flow_active:
+            while self.consumer.flow_active and self.consumer.holds == holds:
                 if consumer._closed or fetcher._closed:  # noqa: SLF001
                     raise ConsumerStoppedError
                 if fetcher._subscriptions.reassignment_in_progress:  # noqa: SLF001 - `fetched_records` would wait in there
@@ -130,7 +134,7 @@ class FetchThread(driver.AIOKafkaConsumerThread):
                     waiter.cancel()
                     break
                 waiter.result()  # raises what the coordinator could not mend, for example a missing right
-        return {}
+        return Moves()
 
     @staticmethod
     def _let_others_go_first(fetcher: Any, served: Collection[TopicPartition]) -> None:
@@ -167,6 +171,8 @@ class BatchConsumer(driver.Consumer):
     _resumed = False
     _sought = False
     _open = False
+    holds = 0
+    """How often fetching was held, to give partitions up or to take them over."""
 
     @property
     def engine(self) -> Engine:
@@ -265,6 +271,7 @@ class BatchConsumer(driver.Consumer):
             self.resume_flow()
 
     def _hold_flow(self) -> None:
+        self.holds += 1
         self._held, self._resumed = True, False
         self._sought = self._open = False
         self.stop_flow()

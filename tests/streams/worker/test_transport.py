@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from aiokafka import TopicPartition
@@ -19,6 +22,8 @@ from streams.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from aiokafka import AIOKafkaConsumer
 
 ROOT = Path(__file__).parents[3]
 ASSIGNED = {TP("tool-calls", 0)}
@@ -80,6 +85,63 @@ async def test_inputs_are_fetched_once_their_committed_offsets_are_sought(
         assert consumer._wanted(tool_calls)
         consumer._hold_flow()
         consumer._held = False
+
+
+class Log:
+    """Stands in for aiokafka's consumer: nothing is there to fetch until a record comes."""
+
+    _closed = False
+    _max_poll_records = 100
+
+    def __init__(self, tp: TopicPartition) -> None:
+        state = SimpleNamespace(position=0, has_valid_position=True)
+        assignment = SimpleNamespace(tps={tp}, state_value=lambda _: state)
+        self._fetcher = SimpleNamespace(
+            _closed=False,
+            _records={},
+            _subscriptions=SimpleNamespace(
+                fetch_context=nullcontext,
+                reassignment_in_progress=False,
+                subscription=SimpleNamespace(assignment=assignment),
+            ),
+            _create_fetch_waiter=self._wait,
+            fetched_records=self._fetched,
+        )
+        self._tp, self._state = tp, state
+        self._come = False
+        self.waits = asyncio.Event()
+        self._waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def come(self) -> None:
+        """Have a record come."""
+        self._come = True
+        self._waiting.set_result(None)
+
+    def _wait(self) -> asyncio.Future[None]:
+        self.waits.set()
+        return self._waiting
+
+    async def _fetched(self, *_: Any, **__: Any) -> dict[TopicPartition, list[Any]]:
+        if not self._come:
+            return {}
+        self._state.position = 1
+        return {self._tp: [SimpleNamespace(serialized_value_size=2)]}
+
+
+@pytest.mark.parametrize("moved", [True, False])
+async def test_a_fetch_ends_with_the_assignment_it_began_under(worker: Worker, moved: bool) -> None:  # noqa: FBT001
+    """One that waits while partitions are taken over brings nothing, even when the flow goes on before it looks."""
+    consumer, tp = worker.consumer, TopicPartition("agent.tool-calls", 0)
+    log = Log(tp)
+    consumer.resume_flow()
+    fetch = asyncio.create_task(consumer._thread._fetch(cast("AIOKafkaConsumer", log), {TP(*tp)}, 60.0, consumer.holds))
+    await log.waits.wait()
+    if moved:
+        consumer._hold_flow()
+        consumer._held = False
+        consumer.resume_flow()
+    log.come()
+    assert set(await fetch) == (set() if moved else {tp})
 
 
 def test_the_tests_that_it_names_exist() -> None:
