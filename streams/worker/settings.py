@@ -75,7 +75,7 @@ class WorkerSettings:
     app_id: str = DEFAULT_APP_ID
     instance_id: str | None = None
     commit_interval: float = 0.5
-    live_sessions: int = 100_000
+    live_sessions: int = 20_000
     session_timeout: float = 30.0
     away_timeout: float = 60.0
     sweep_interval: float = 600.0
