@@ -8,9 +8,11 @@ changelog with each checkpoint, every half second as in the others.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from quixstreams import Application, message_context
+from quixstreams.models.topics.exceptions import TopicNotFoundError
 
 from detectors import SessionState, TaskState, decode_state, decode_task, encode_state, encode_task
 from schemas.topics import ALERTS
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from tests.bench.engines.job import Plan
 
 CHECKPOINT_SECONDS = 0.5
+
+TRIES = 5
+"""How often the application is made, a second apart, until the broker tells of its changelog."""
 
 
 def make(plan: Plan) -> Application:
@@ -67,7 +72,16 @@ def make(plan: Plan) -> Application:
 
 def main() -> int:
     """Work until told to stop."""
-    make(take_plan()).run()
+    plan = take_plan()
+    for tries_left in reversed(range(TRIES)):
+        try:
+            app = make(plan)
+            break
+        except TopicNotFoundError:  # it looks for the changelog as soon as it has asked for it
+            if not tries_left:
+                raise
+            time.sleep(1)
+    app.run()
     return 0
 
 
