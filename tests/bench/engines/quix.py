@@ -70,18 +70,20 @@ def make(plan: Plan) -> Application:
     return app
 
 
+def made(plan: Plan, tries: int) -> Application:
+    """Make the application: it looks for its changelog as soon as it has asked for it, which may be too soon."""
+    try:
+        return make(plan)
+    except TopicNotFoundError:
+        if tries == 1:
+            raise
+        time.sleep(1)
+        return made(plan, tries - 1)
+
+
 def main() -> int:
     """Work until told to stop."""
-    plan = take_plan()
-    for tries_left in reversed(range(TRIES)):
-        try:
-            app = make(plan)
-            break
-        except TopicNotFoundError:  # it looks for the changelog as soon as it has asked for it
-            if not tries_left:
-                raise
-            time.sleep(1)
-    app.run()
+    made(take_plan(), TRIES).run()
     return 0
 
 
