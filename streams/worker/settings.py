@@ -22,16 +22,17 @@ StateStore = Literal["memory", "rocksdb"]
 POLL_RECORDS = 2_000
 """Most records of one fetch that are handed over at once; what a partition has beyond waits for the next turn."""
 
-SLICE_SECONDS = 0.005
+SLICE_SECONDS = 0.002
 """For how long records are applied without a break; commits, other inputs and the health page wait for the one under
 way to end. A commit takes ten turns of the event loop or so, in each of which one input may have a slice."""
 
 SLICE_RECORDS = 500
 """Most records of such a slice, and records looked at likewise where nothing is applied."""
 
-FETCH_BYTES = 2**19
+FETCH_BYTES = 2**18
 """Most bytes of one partition in one fetch (a single larger record still comes). While events are applied, the thread
-that fetches has little of the processor: with 4 MiB, fetches of a busy partition held up the others for 2 seconds."""
+that fetches has little of the processor: with 4 MiB, fetches of a busy partition held up the others for 2 seconds, and
+with 512 KiB for 0.8. With half of what it is, all are worked off more slowly."""
 
 MAX_QUEUED_RECORDS = 4 * POLL_RECORDS
 """Records of one partition that may wait to be applied before no more of it are fetched."""
