@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from random import Random
 from re import _constants as codes  # type: ignore[attr-defined]  # the parse tree is Python's own
@@ -301,7 +302,7 @@ def _sample_of(code: Any, value: Any, pool: str) -> str:  # noqa: PLR0911 - a ca
     if code is codes.ANY:
         return pool[0] if pool[0] != "\n" else pool[1]
     if code is codes.IN:
-        return next(filter(lambda char: _accepts(value, char), (*pool, *map(chr, range(0x3000)))), "")
+        return next(filter(lambda char: _accepts(value, char), chain(pool, map(chr, range(0x3000)))), "")
     if code in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}:
         return _sample(value[2], pool) * int(min(max(value[0], 1), value[1], 700))
     if code is codes.BRANCH:
