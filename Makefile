@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 STAMP := $(VENV)/.built
 BENCHED := $(VENV)/.benched
+TOOLED := $(VENV)/.tooled
 PYTEST_ARGS ?=
 AUDIT_ARGS ?=
 BENCH_ARGS ?=
@@ -14,7 +15,7 @@ TEST_WORKERS ?= 3
 # How long each target of `make fuzz` runs, and which ones; all when none is named.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
-CODE := detectors docs schemas streams tests traction.py
+CODE := deploy detectors docs schemas streams tests traction.py
 
 # Hundreds of processes start in the tests: none of them has to compile the code again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -43,6 +44,10 @@ $(BENCHED): $(STAMP) requirements-bench.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
 
+$(TOOLED): $(BENCHED) requirements-tools.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-tools.lock
+	@touch $@
+
 setup-bench: $(BENCHED) ## Add to .venv what `bench` and `test-tools` need
 
 demo: $(STAMP) ## Play recorded agent sessions through a broker, a worker and the escalation consumer
@@ -52,7 +57,7 @@ test: $(STAMP) ## Run the tests, on the broker that TRACTION_TEST_KAFKA names or
 	$(BIN)/python -m pytest -m "not tools" --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder \
 		$(PYTEST_ARGS)
 
-test-tools: $(BENCHED) ## Run the tests that need other tools; installs these as root where they are missing
+test-tools: $(TOOLED) ## Run the tests that need other tools; installs these as root where they are missing
 	tests/tools/install.sh
 	$(BIN)/python -m pytest -m tools $(PYTEST_ARGS)
 
@@ -77,6 +82,7 @@ check: lint typecheck ## Check style, format, types, import rules and that gener
 	$(BIN)/python -m pip check --disable-pip-version-check
 	$(BIN)/python -m schemas.generate --check
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python deploy/generate.py --check
 	$(BIN)/python -m schemas.compat
 
 audit: $(STAMP) ## Ask whether a weakness is known of any dependency; the script ends with 75 when it could not be asked, make with 2 (AUDIT_ARGS='--service osv')
@@ -93,7 +99,7 @@ format: $(STAMP) ## Set the format and mend what can be mended
 typecheck: $(STAMP) ## Check types
 	$(BIN)/mypy
 
-lock: $(STAMP) ## Remake requirements.lock and requirements-bench.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
+lock: $(STAMP) ## Remake requirements*.lock and deploy/image/*.lock from pyproject.toml (LOCK_ARGS=--upgrade for newer versions)
 	cp requirements.lock $(VENV)/requirements.new
 	$(BIN)/uv --no-config pip compile pyproject.toml --extra broker --extra otlp --extra rocksdb --extra train --group dev --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
@@ -104,6 +110,17 @@ lock: $(STAMP) ## Remake requirements.lock and requirements-bench.lock from pypr
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
 		--output-file $(VENV)/bench.new
 	cmp -s $(VENV)/bench.new requirements-bench.lock || cp $(VENV)/bench.new requirements-bench.lock
+	cp requirements-tools.lock $(VENV)/tools.new
+	$(BIN)/uv --no-config pip compile --group tools --constraint requirements.lock --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
+		--output-file $(VENV)/tools.new
+	cmp -s $(VENV)/tools.new requirements-tools.lock || cp $(VENV)/tools.new requirements-tools.lock
+	$(BIN)/uv --no-config pip compile pyproject.toml --extra otlp --extra rocksdb --constraint requirements.lock --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
+		--output-file deploy/image/run.lock
+	echo hatchling | $(BIN)/uv --no-config pip compile - --constraint requirements.lock --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
+		--output-file deploy/image/build.lock
 	for name in claude-agent-sdk langchain openai-agents pydantic-ai smolagents; do \
 		$(BIN)/uv --no-config pip compile pyproject.toml --extra $$name --universal --python-version 3.11 \
 			--generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \

@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-LOCKS = (ROOT / "requirements.lock", ROOT / "requirements-bench.lock")
+LOCKS = tuple(ROOT / name for name in ("requirements.lock", "requirements-bench.lock", "requirements-tools.lock"))
 NPM = ROOT / "tests" / "tools"
 JARS = ROOT / "streams" / "kafka_broker" / "jars.lock"
 IGNORED = NPM / "audit.toml"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs the tools besides Python that tests marked `tools` need, from Debian's packages: promtool, kcat, jq, Node.js, Go,
-# a JDK with Maven, Rust with a C compiler. Does nothing where they are there already, and fails when one is missing in the
+# Installs the tools besides Python that tests marked `tools` need, from Debian's packages: Prometheus and Alertmanager, kcat, jq, Node.js, Go,
+# a JDK with Maven, Rust with a C compiler, systemd-analyze; Kustomize from its Go module. Does nothing where they are there already, and fails when one is missing in the
 # end, or too old for what is built with it.
 set -eu
 
 # Each tool, and the package that has it.
-tools="promtool:prometheus kcat:kcat jq:jq node:nodejs npm:npm go:golang-go javac:default-jdk-headless mvn:maven
-    cargo:cargo cc:gcc make:make"
+tools="promtool:prometheus amtool:prometheus-alertmanager kcat:kcat jq:jq node:nodejs npm:npm go:golang-go javac:default-jdk-headless mvn:maven
+    cargo:cargo cc:gcc make:make systemd-analyze:systemd"
 
 missing=""
 for each in $tools; do
@@ -19,7 +19,7 @@ if [ -n "$missing" ]; then
         exit 1
     fi
     echo "test-tools: installing$missing"
-    # The package prometheus brings a service along, which must not start: only its promtool is wanted.
+    # Prometheus and Alertmanager bring services along, which must not start: tests run the programs themselves.
     if [ ! -e /usr/sbin/policy-rc.d ]; then
         printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
         chmod +x /usr/sbin/policy-rc.d
@@ -34,6 +34,17 @@ if [ -n "$missing" ]; then
     done
 fi
 
+# rustup's cargo works with no toolchain of its own, and which one is said by home directory: RUSTUP_HOME, else ~/.rustup.
+if ! cargo --version >/dev/null 2>&1; then
+    installed="$(rustup toolchain list 2>/dev/null | grep -- - | head -n 1 | cut -d ' ' -f 1)"
+    if [ -z "$installed" ] || ! rustup default "$installed" >/dev/null 2>&1; then
+        echo "test-tools: cargo does not start; if it is rustup's: rustup default stable, or set RUSTUP_HOME to the" \
+            "directory that has your toolchains" >&2
+        exit 1
+    fi
+    echo "test-tools: rustup's default toolchain is now $installed"
+fi
+
 # at_least TOOL WANTED FOUND: fails where the version is lower. A distribution may have older ones than its makers.
 at_least() {
     [ "$(printf '%s\n' "$2" "$3" | sort -V | head -n 1)" = "$2" ] ||
@@ -43,3 +54,10 @@ at_least Node.js 20.19.4 "$(node --version | tr -d v)"
 at_least Go 1.21 "$(go env GOVERSION | tr -d go)" # fetches a newer one itself where a module asks for it
 at_least javac 17 "$(javac -version 2>&1 | cut -d ' ' -f 2)"
 at_least Rust 1.85 "$(cargo --version | cut -d ' ' -f 2)"
+
+# Debian has no Kustomize: kubectl brings one along where it is installed, else it is built, once.
+kustomize=build/tools/kustomize
+if ! command -v kubectl >/dev/null && ! command -v kustomize >/dev/null && [ ! -x "$kustomize" ]; then
+    echo "test-tools: building Kustomize"
+    GOBIN="$PWD/build/tools" go install sigs.k8s.io/kustomize/kustomize/v5@v5.7.1
+fi

@@ -1,0 +1,49 @@
+"""What installs the tools looks whether those that are there can be used; here with stand-ins for all of them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent / "install.sh"
+VERSIONS = {"node": "v22.0.0", "go": "go1.24.0", "javac": "javac 21.0.1", "cargo": "cargo 1.90.0 (abc 2026-01-01)"}
+OTHERS = ("promtool", "kcat", "jq", "npm", "mvn", "cc", "make")
+
+
+def install(folder: Path, **scripts: str) -> subprocess.CompletedProcess[str]:
+    """Run it where every tool is a stand-in that tells a version, unless it is another script."""
+    found = {name: f"echo '{VERSIONS.get(name, name)}'" for name in (*VERSIONS, *OTHERS)} | scripts
+    for name, script in found.items():
+        file = folder / name
+        file.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+        file.chmod(0o755)
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder)}
+    return subprocess.run(["/bin/sh", SCRIPT], env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+
+NONE_CHOSEN = "[ -e $HOME/chosen ] && echo 'cargo 1.90.0' || { echo 'rustup could not choose a version' >&2; exit 1; }"
+
+
+def test_tools_that_are_there_will_do(tmp_path: Path) -> None:
+    """Where all are there and new enough, nothing is done; one that is too old is named with what is needed."""
+    done = install(tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    old = install(tmp_path, cargo="echo 'cargo 1.84.1'")
+    assert (old.returncode, "Rust is 1.84.1, and 1.85" in old.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("listed", "code"), [("stable-x86_64-unknown-linux-gnu (active)", 0), ("no installed toolchains", 1)]
+)
+def test_rustup_without_a_default(tmp_path: Path, listed: str, code: int) -> None:
+    """A toolchain that rustup has is made the default; where it has none, it is said what to do."""
+    rustup = f"[ $1 = toolchain ] && echo '{listed}'; [ $1 = default ] && echo $2 >$HOME/chosen || true"
+    done = install(tmp_path, cargo=NONE_CHOSEN, rustup=rustup)
+    assert done.returncode == code
+    if code:
+        assert all(part in done.stderr for part in ("rustup default stable", "RUSTUP_HOME"))
+    else:
+        assert (tmp_path / "chosen").read_text("utf-8") == "stable-x86_64-unknown-linux-gnu\n"
+        assert "stable-x86_64-unknown-linux-gnu" in done.stdout
