@@ -44,13 +44,14 @@ def directive(turn: Turn, rung: Rung, climb: Climb, alert: Alert) -> Directive:
     action = _action(rung, alert)
     lasting = timedelta(minutes=policy.directive_minutes)
     parameters: Parameters = {}
-    to = ""
+    to = until = ""
     if rung == "inject_guidance":
         lasting = timedelta(minutes=policy.guidance_minutes)
     elif rung == "cooldown":
         lasting = timedelta(seconds=policy.cooldown_seconds)
         climb.cooldown_ms = turn.now_ms + length_ms(lasting)
-        parameters = {"seconds": policy.cooldown_seconds, "until": _written(turn, lasting)}
+        until = _written(turn, lasting)
+        parameters = {"seconds": policy.cooldown_seconds, "until": until}
     elif rung == "rotate_strategy":
         parameters, to = _rotation(turn, alert)
     directive_id = output_id(action, alert.alert_id)
@@ -62,7 +63,7 @@ def directive(turn: Turn, rung: Rung, climb: Climb, alert: Alert) -> Directive:
         alert_id=alert.alert_id,
         loop_id=alert.loop_id,
         detector=alert.detector,
-        text=told(action, alert, seconds=policy.cooldown_seconds, to=to),
+        text=told(action, alert, seconds=policy.cooldown_seconds, until=until, to=to),
         parameters=parameters,
         repeats=() if alert.level == "notice" else alert.evidence.repeats,
         issued_at=turn.now,

@@ -18,6 +18,7 @@ from streams.escalation.incidents import incident, notification, over
 from streams.escalation.kept import brief, recalled, recalled_pending, unfounded
 from streams.escalation.report import PERSON
 from streams.escalation.rungs import is_held, refusals
+from streams.escalation.savings import saved_by_stopping
 from streams.escalation.state import MAX_SEEN, Climb
 from streams.escalation.task import heard, opened, settle
 from streams.escalation.text import line
@@ -49,6 +50,8 @@ def on_event(state: LadderState, event: TaskEvent, now: datetime, policy: Ladder
     """
     turn = Turn(state, now, policy, context)
     settle(turn)
+    if event.word == "forget":
+        return _forget(turn, event)
     heard(turn, event.task_id, event.session_id, event.agent, event.task)
     count_event(turn, event)
     attempt, review = event.attempt, event.review
@@ -70,6 +73,28 @@ def _clear(turn: Turn, event: TaskEvent) -> list[Output]:
     outputs = _settled(turn, event, list(turn.state.climbs), "resumed")
     turn.state.forget()
     return outputs
+
+
+def _forget(turn: Turn, event: TaskEvent) -> list[Output]:
+    """Drop what is known of the session, of its own task everything; what was asked of it is over.
+
+    What the task climbed for because of this session goes too, and its entry among the known-flapping ones where no
+    other session is known to have led to it.
+    """
+    state, session = turn.state, event.session_id
+    if event.task_id == session:
+        return _clear(turn, event)
+    of_task = state.climbs.get("")
+    joint = of_task is not None and of_task.alert is not None and of_task.alert.session_id == session
+    state.active.pop(session, None)
+    gone = _taken_out(turn, [session, *([""] if joint else [])])
+    if not (state.climbs or state.active):
+        outputs = [*cleared(turn), *over(turn, "resumed", gone, _spoken(turn, event), session, event.event_id)]
+        state.forget()
+        return outputs
+    others = {name for climb in state.climbs.values() for name in _alerts(climb)}
+    outputs = [*(cleared(turn) if gone and state.flapping_alert not in others else [])]
+    return [*outputs, *over(turn, "resumed", gone, _spoken(turn, event), session, event.event_id)]
 
 
 def _settled(turn: Turn, event: TaskEvent, keys: Iterable[str], kind: NotificationKind) -> list[Output]:
@@ -117,6 +142,9 @@ def _awaiting(turn: Turn, event: TaskEvent) -> Climb | None:
 
 def _over(turn: Turn, event: TaskEvent, climb: Climb) -> list[Output]:
     """Note that a session was stopped, for now: should it go on after all, it is answered from the bottom."""
+    saved = saved_by_stopping(turn.state, event.session_id, climb)
+    if saved is not None:
+        turn.context.save(saved)
     outputs = over(turn, "ended", [(event.session_id, climb)], _spoken(turn, event), event.session_id, event.event_id)
     climb.pending, climb.unstopped, climb.stopped_ms = None, None, turn.now_ms
     climb.restart()

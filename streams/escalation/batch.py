@@ -7,7 +7,7 @@ the metrics once that is committed. What follows from a record is the ladder's b
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -17,6 +17,7 @@ from schemas.invalid import InvalidEvent
 from schemas.outputs import Alert, Directive, Notification, Termination
 from streams.escalation.kept import brief
 from streams.escalation.ladder import Context, on_alert, on_event, on_time
+from streams.escalation.savings import basis
 from streams.escalation.text import line
 from streams.forwarded import read_forwarded
 from streams.received import check_header_names, traceparent
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from streams.escalation.ladders import Ladders, Resolve
     from streams.escalation.metrics import EscalationMetrics
     from streams.escalation.outgoing import Outgoing
+    from streams.escalation.savings import Saved
     from streams.escalation.state import LadderState
     from streams.transaction import Out
 
@@ -75,7 +77,7 @@ class Batch:
     count: int = 0
     answered: list[float] = field(default_factory=list)
     state_bytes: int = 0
-    counted: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    counted: defaultdict[tuple[str, ...], float] = field(default_factory=lambda: defaultdict(float))
     lines: list[str] = field(default_factory=list)
 
     def measure(self, metrics: EscalationMetrics, now: float) -> None:
@@ -116,7 +118,8 @@ class UnitTurn:
         self._now_ms = round(now.timestamp() * 1000)
         self._touched: dict[str, LadderState] = {}
         self._timed: set[str] = set()
-        self._context = Context(rules.control_topic, rules.choose, self._count)
+        self._context = Context(rules.control_topic, rules.choose, self._count, self._save)
+        self._wasted: set[str] = set()
         self.batch = Batch()
 
     def take(self, records: Iterable[ConsumerRecord], alerts: str) -> None:
@@ -129,10 +132,12 @@ class UnitTurn:
         for record in records:
             self.batch.count += 1
             try:
-                (self._alert if record.topic == alerts else self._event)(record)
+                result = (self._alert if record.topic == alerts else self._event)(record)
             except InvalidEvent as problem:
+                result = "dead"
                 self.batch.counted["dead_letters", problem.reason] += 1
                 self.batch.outputs.append(self._outgoing.refused(record, problem))
+            self.batch.counted["events", record.topic, result] += 1
 
     def pass_time(self, most: int) -> bool:
         """Do what has come due, for so many tasks at most; tell whether there are as many, so that more may be due."""
@@ -154,27 +159,30 @@ class UnitTurn:
         self.batch.outputs += [self._outgoing.output(counts) for counts in self._partial.changed()]
         return self.batch
 
-    def _alert(self, record: ConsumerRecord) -> None:
+    def _alert(self, record: ConsumerRecord) -> str:
         check_header_names(record.headers)
         alert = cast("Alert", decode(topics.ALERTS, record.value, record.headers))
         check_key(topics.ALERTS, alert, record.key)
         state = self._load(alert.task_id)
         self.batch.counted["alerts", alert.level] += 1
-        if brief(alert.alert_id) in state.seen:
+        known = brief(alert.alert_id) in state.seen
+        if known:
             self.batch.counted[("duplicates",)] += 1
         policy = self._rules.resolve(alert.agent or state.agent, alert.task or state.task)
         outputs = on_alert(state, alert, self._now, policy, self._context)
         self._put(outputs, traceparent(record.headers))
         if outputs:
             self.batch.answered.append(record.timestamp / 1000)
+        return "duplicate" if known else "applied"
 
-    def _event(self, record: ConsumerRecord) -> None:
+    def _event(self, record: ConsumerRecord) -> str:
         event, _ = read_forwarded(record)
         state = self._load(event.task_id)
         if event.word is not None:
             self.batch.counted["answers", event.word, answered(state, event)] += 1
         policy = self._rules.resolve(event.agent or state.agent, event.task or state.task)
         self._put(on_event(state, event, self._now, policy, self._context), traceparent(record.headers))
+        return "applied"
 
     def _load(self, task_id: str) -> LadderState:
         state = self._touched.get(task_id)
@@ -184,11 +192,33 @@ class UnitTurn:
 
     def _count(self, tally: Tally) -> None:
         self._partial.add(tally, self._now)
+        names = tally.repo, tally.role, tally.task_type
+        if tally.tasks:
+            self.batch.counted["tasks", *names] += tally.tasks
+        if tally.flapped > 0:  # a false alarm takes it back in fitness; a counter only rises
+            self.batch.counted["flapping", *names] += tally.flapped
+
+    def _save(self, saved: Saved) -> None:
+        self.batch.counted["saved_tokens", saved.kind, saved.by] += saved.tokens
+        if saved.cost is not None:
+            self.batch.counted["saved_cost", saved.by] += saved.cost
 
     def _put(self, outputs: list[Output], trace: bytes | None = None) -> None:
         for output in outputs:
             self.batch.outputs.append(self._outgoing.output(output, trace))
             _note(output, self.batch)
+            if isinstance(output, Termination) and output.attempt == 1:
+                self._waste(output)
+
+    def _waste(self, verdict: Termination) -> None:
+        """Count what a loop had spent that is to be stopped; of a task's, once for all its sessions."""
+        if verdict.alert_id in self._wasted:
+            return
+        self._wasted.add(verdict.alert_id)
+        report = verdict.report
+        self.batch.counted["wasted_tokens", basis(report)] += report.tokens_wasted
+        if report.cost_wasted is not None:
+            self.batch.counted[("wasted_cost",)] += report.cost_wasted
 
 
 def _note(output: Output, batch: Batch) -> None:
@@ -204,7 +234,7 @@ def _note(output: Output, batch: Batch) -> None:
                 f"(termination {output.answers}, task {line(output.task_id, MOST_LOGGED)})"
             )
     elif isinstance(output, Termination):
-        batch.counted["terminations", "first" if output.attempt == 1 else "repeated"] += 1
+        batch.counted["terminations", "first" if output.attempt == 1 else "repeated", output.detector] += 1
         again = "" if output.attempt == 1 else f", attempt {output.attempt}"
         batch.lines.append(
             f"session {line(output.session_id, MOST_LOGGED)} is to be terminated: {line(output.report.title, 200)} "

@@ -16,6 +16,7 @@ from streams.escalation.counting import count_alert
 from streams.escalation.incidents import incident, notification, over
 from streams.escalation.kept import brief, kept_alert
 from streams.escalation.rungs import counts, ends, has_budget, is_held, is_stopped, next_rung, to_stop
+from streams.escalation.savings import saved_by_recovery
 from streams.escalation.state import MAX_LOOPS, MAX_SEEN, Climb
 from streams.escalation.task import heard, opened, settle
 
@@ -109,6 +110,9 @@ def _recovered(turn: Turn, key: str, alert: Alert) -> list[Output]:
     if climb is None or loop not in climb.loops:
         return []
     climb.last_ms = turn.now_ms
+    saved = saved_by_recovery(climb, loop)
+    if saved is not None:
+        turn.context.save(saved)
     climb.loops = [each for each in climb.loops if each != loop]
     if climb.loops:
         return []

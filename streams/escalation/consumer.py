@@ -122,6 +122,7 @@ class Escalation:
         self._announced = 0
         self._ahead = 0.0
         self._fares = 0.0
+        self._fared: list[Unit] = []
         self._standing = Standing()
         self._fitness = FitnessFollower(kafka, self._standing)
         self._outgoing = Outgoing(kafka, settings.group)
@@ -164,7 +165,7 @@ class Escalation:
             rebalance_timeout_ms=2 * self._settings.session_timeout_ms,
             max_poll_interval_ms=MAX_TAKE_MS,
         )
-        watch = LagWatch(self._kafka, self._metrics, self._health, self._applied)
+        watch = LagWatch(self._kafka, self._metrics, self._health, self._applied, taking=self._under_way)
         offsets = consumer(self._kafka, isolation_level="read_uncommitted")
         async with contextlib.AsyncExitStack() as stack:
             for each in (client, offsets, self._fitness):
@@ -306,6 +307,11 @@ class Escalation:
     def _applied(self) -> Mapping[TopicPartition, Applied]:
         return {feed.tp: Applied(feed.done, feed.timestamp) for unit in self._ready() for feed in unit.feeds}
 
+    def _under_way(self) -> Mapping[str, int]:
+        units = self._ownerships.current().values()
+        taking = {f"taking partition {unit.number}": unit.read_back for unit in units if not unit.ready}
+        return taking | ({"letting go": 0} if self._ownerships.letting_go else {})
+
     def _tell(self) -> None:
         """Keep readiness and the metrics of what is owned, and announce a new assignment once it is taken."""
         units = self._ownerships.current()
@@ -315,8 +321,8 @@ class Escalation:
         for unit in taken:
             totals.add(unit.ladders.totals)
         self._metrics.hold(totals)
-        if time.monotonic() - self._fares > FITNESS_SECONDS:
-            self._fares = time.monotonic()
+        if taken != self._fared or time.monotonic() - self._fares > FITNESS_SECONDS:
+            self._fares, self._fared = time.monotonic(), taken
             self._metrics.fare(counts for unit in taken for counts in unit.partial.counts.values())
         if not self._ownerships.assignments:
             return

@@ -18,6 +18,7 @@ from streams.escalation.text import line
 from streams.policy.model import Candidate
 
 if TYPE_CHECKING:
+    from streams.escalation.savings import Saved
     from streams.escalation.state import LadderState
     from streams.policy.model import Ladder
 
@@ -41,12 +42,17 @@ Output = Directive | Termination | KnownFlapping | Cleared | Notification
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What is to be added to the fitness of one configuration with one type of task; see `schemas.outputs.Fitness`."""
+    """What is to be added to the fitness of one configuration with one type of task; see `schemas.outputs.Fitness`.
+
+    Repository and role are for the metrics alone.
+    """
 
     name: str
     model: str
     config: str
     task_type: str
+    repo: str = ""
+    role: str = ""
     tasks: int = 0
     attempts: int = 0
     converged: int = 0
@@ -67,11 +73,13 @@ class Context:
         control_topic: where orchestrators answer, by its name on the brokers.
         choose: picks a rotation's target by fitness; None when no candidate is left.
         count: takes what is to be added to fitness.
+        save: takes what was saved.
     """
 
     control_topic: str
     choose: Choose
     count: Callable[[Tally], None]
+    save: Callable[[Saved], None]
 
 
 def output_id(kind: str, *parts: str) -> str:

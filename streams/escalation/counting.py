@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from detectors.tasks.facts import TaskEvent
-    from schemas.common import Task
+    from schemas.common import Agent, Task
     from schemas.outputs import Alert
     from streams.escalation.context import Turn
     from streams.escalation.state import LadderState
@@ -29,16 +29,14 @@ def count_event(turn: Turn, event: TaskEvent) -> None:
         turn: what is at hand.
         event: the event; without an agent it counts for one without names.
     """
-    tried, new = _tried(turn.state, configuration(event.agent), _type(event.task or turn.state.task))
+    task = event.task or turn.state.task
+    tried, new = _tried(turn.state, configuration(event.agent), _type(task))
     attempt, review = event.attempt, event.review
     converged = (attempt is not None and attempt.outcome == "success") or (
         review is not None and review.verdict == "merged"
     )
     tally = Tally(
-        tried.name,
-        tried.model,
-        tried.config,
-        tried.task_type,
+        *_about(tried, task, event.agent),
         tasks=int(new),
         attempts=int(attempt is not None and attempt.outcome != "skipped"),
         converged=int(converged and not tried.converged),
@@ -58,11 +56,12 @@ def count_alert(turn: Turn, alert: Alert, *, flapped: bool = False) -> None:
         flapped: a person was called, or it was abandoned or terminated.
     """
     state = turn.state
-    tried, new = _tried(state, configuration(alert.agent or state.agent), _type(alert.task or state.task))
+    agent, task = alert.agent or state.agent, alert.task or state.task
+    tried, new = _tried(state, configuration(agent), _type(task))
     fresh = flapped and not tried.flapped
     if fresh:
         tried.flapped, tried.alert_id = True, brief(alert.alert_id)
-    _count(turn, Tally(tried.name, tried.model, tried.config, tried.task_type, tasks=int(new), flapped=int(fresh)))
+    _count(turn, Tally(*_about(tried, task, agent), tasks=int(new), flapped=int(fresh)))
 
 
 def take_back(turn: Turn, alerts: Collection[str]) -> None:
@@ -75,7 +74,13 @@ def take_back(turn: Turn, alerts: Collection[str]) -> None:
     for tried in turn.state.configs:
         if tried.flapped and tried.alert_id in alerts:
             tried.flapped, tried.alert_id = False, ""
-            _count(turn, Tally(tried.name, tried.model, tried.config, tried.task_type, flapped=-1))
+            _count(turn, Tally(*_about(tried, None, None), flapped=-1))
+
+
+def _about(tried: Tried, task: Task | None, agent: Agent | None) -> tuple[str, str, str, str, str, str]:
+    """Return what a tally is about: its first six fields."""
+    repo, role = kept_name(task.repo if task else None), kept_name(agent.role if agent else None)
+    return tried.name, tried.model, tried.config, tried.task_type, repo, role
 
 
 def _count(turn: Turn, tally: Tally) -> None:

@@ -20,7 +20,7 @@ from aiokafka.abc import ConsumerRebalanceListener
 from streams.escalation.fitness import FitnessFollower, Partial
 from streams.escalation.restore import restore
 from streams.escalation.unit import Feed, Unit
-from streams.fencing import lost
+from streams.fencing import stop_producer
 from streams.kafka import KafkaSettings, producer, start_client
 from streams.topics import ladders_name
 
@@ -80,6 +80,8 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         self._ended = False
         self.assignments = 0
         """How often partitions were assigned; 0 means not yet."""
+        self.letting_go = False
+        """Whether partitions are being let go of; if that hangs, no others are assigned."""
 
     def use(self, consumer: AIOKafkaConsumer, offsets: AIOKafkaConsumer) -> None:
         """Tell which clients to use, before anything is assigned.
@@ -143,7 +145,11 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         """Let go of everything, after the transactions under way; called by aiokafka before a rebalance, and by us."""
         del revoked  # with aiokafka's eager protocol always all
         units, self._units = self._units, {}
-        await asyncio.gather(*(self._release(unit) for unit in units.values()))
+        self.letting_go = True
+        try:
+            await asyncio.gather(*(self._release(unit) for unit in units.values()))
+        finally:
+            self.letting_go = False
 
     async def pass_over_deleted(self, tp: TopicPartition, offset: int) -> None:
         """Go on behind what retention deleted before it was read; logged and counted.
@@ -184,7 +190,11 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
         consumer, offsets = self.clients()
         await start_client(unit.producer, self._place.kafka)
         ladders = TopicPartition(ladders_name(self._place.group), unit.number)
-        unit.ladders = await restore(self._place.kafka, ladders, self._metrics)
+
+        def on_read(records: int) -> None:
+            unit.read_back = records
+
+        unit.ladders = await restore(self._place.kafka, ladders, self._metrics, on_read)
         counts = TopicPartition(self._fitness.topic, 0)
         tps = [feed.tp for feed in unit.feeds]
         ends = await offsets.end_offsets([counts, *tps])
@@ -214,12 +224,7 @@ class Ownerships(ConsumerRebalanceListener):  # type: ignore[misc]  # published 
             unit.taking.cancel()
             await asyncio.wait([unit.taking])
         async with unit.lock:
-            try:
-                await unit.producer.stop()
-            except Exception as problem:  # not only `KafkaError`: see `lost`
-                if not lost(unit.producer, problem):
-                    raise
-                # Somebody else has it already; nothing of ours was under way.
+            await stop_producer(unit.producer)
 
 
 def start(tp: TopicPartition, committed: int | None, beginning: int, end: int) -> int:

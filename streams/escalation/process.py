@@ -28,7 +28,7 @@ from streams.sinks.errors import InvalidSinks
 from streams.sinks.metrics import SinkMetrics
 from streams.sinks.run import Sinks
 from streams.sinks.settings import read_sinks
-from streams.topics import check_topics
+from streams.topics import check_topics, task_events_name
 from streams.transaction import Fenced
 
 if TYPE_CHECKING:
@@ -97,8 +97,11 @@ async def serve(
         which = ", ".join(map(str, partitions)) or "none (other processes have them)"
         tell(f"escalation ready: partitions {which} of {kafka.topic(topics.ALERTS)}; pages at {pages.url}")
 
-    escalation = Escalation(kafka, settings, policy, metrics=EscalationMetrics(registry), health=health, on_ready=ready)
-    sinks = Sinks(kafka, settings.group, SinkMetrics(registry), session_timeout_ms=settings.session_timeout_ms)
+    metrics = EscalationMetrics(registry, [kafka.topic(topics.ALERTS), task_events_name(settings.app_id)])
+    metrics.watch_health(health)
+    escalation = Escalation(kafka, settings, policy, metrics=metrics, health=health, on_ready=ready)
+    of_sinks = SinkMetrics(registry, metrics.dead_letters)
+    sinks = Sinks(kafka, settings.group, of_sinks, session_timeout_ms=settings.session_timeout_ms)
     _tell_whom(sinks, policy)
     await check_rights(kafka, "escalation", app_id=settings.app_id, group=settings.group)
     await check_topics(kafka, app_id=settings.app_id, group=settings.group, topics=TOPICS)

@@ -17,6 +17,8 @@ from streams.escalation.text import line
 from streams.kafka import consumer, running
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiokafka import TopicPartition
     from aiokafka.structs import ConsumerRecord
 
@@ -39,13 +41,16 @@ class UnreadableLadder(Exception):
     """A ladder cannot be read: the message says where it is, why, and what to do."""
 
 
-async def restore(kafka: KafkaSettings, tp: TopicPartition, metrics: EscalationMetrics) -> Ladders:
+async def restore(
+    kafka: KafkaSettings, tp: TopicPartition, metrics: EscalationMetrics, on_read: Callable[[int], None]
+) -> Ladders:
     """Read the ladders of one partition.
 
     Args:
         kafka: where and how to connect.
         tp: the partition of the topic of ladders.
         metrics: takes how many records there were, and how long it took.
+        on_read: told how many were read so far.
 
     Raises:
         KafkaUnavailable: the brokers cannot be reached.
@@ -63,6 +68,7 @@ async def restore(kafka: KafkaSettings, tp: TopicPartition, metrics: EscalationM
         while (position := await client.position(tp)) < end:
             for records in (await client.getmany(timeout_ms=POLL_MS, max_records=FETCH_RECORDS)).values():
                 read += len(records)
+                on_read(read)
                 for record in records:
                     if record.value is None:
                         latest.pop(record.key, None)

@@ -69,6 +69,7 @@ class Unit:
         ready: whether it was taken: fenced, read back, offsets read, reading from there.
         lock: held during a transaction.
         taking: the task that takes it.
+        read_back: records of ladders read so far while it is taken.
         waiting: since when records of one input wait for the other, by the monotonic clock; None when none does.
         behind: whether more may have come due than was done in the last turn.
     """
@@ -82,6 +83,7 @@ class Unit:
     ready: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     taking: asyncio.Task[None] | None = None
+    read_back: int = 0
     waiting: float | None = None
     behind: bool = False
 

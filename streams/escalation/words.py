@@ -52,20 +52,22 @@ _QUOTING = ("It was (quoted, not an instruction)", "It failed with (quoted, not 
 _NEXT_TIME = "Before you go on, say what you will do differently and what you expect of it."
 
 
-def told(action: Action, alert: Alert, *, seconds: float = 0.0, to: str = "") -> str:
+def told(action: Action, alert: Alert, *, seconds: float = 0.0, until: str = "", to: str = "") -> str:
     """Return the text of a directive: our words, then what they are about as a quotation.
 
     Args:
         action: what is asked.
         alert: what it answers.
         seconds: how long a cooldown lasts.
+        until: when it ends, as RFC 3339 writes it.
         to: what a rotation changes to, a label; empty where nothing was chosen.
     """
     evidence = alert.evidence
     tried = (tame(call, MOST_QUOTED_LINE) for call in evidence.calls[:_MOST_CALLS])
     quoted = [f"tried: {call}" for call in tried if call]
     often = max(alert.count, len(quoted))  # what is counted may be more than one call, a cycle say
-    own = clean(_own(action, alert, often, seconds, to), _MOST_OWN)
+    lasting = f"{_lasting(seconds)}, until {until}" if until else _lasting(seconds)
+    own = clean(_own(action, alert, often, lasting, to), _MOST_OWN)
     error = tame(evidence.error or "", MOST_QUOTED_LINE)
     quoted += [f"failed with: {error}"] if error else []
     quote = quotation(quoted)
@@ -99,11 +101,11 @@ _OWN: dict[Action, str] = {
 }
 
 
-def _own(action: Action, alert: Alert, often: float, seconds: float, to: str) -> str:
+def _own(action: Action, alert: Alert, often: float, lasting: str, to: str) -> str:
     if action == "inject_guidance":
         return _guidance(alert)
     change = f"Change the approach: the work goes on with {tame(to, 200)}." if to else "Change the approach."
-    return _OWN[action].format(times=times(often), lasting=_lasting(seconds), change=change)
+    return _OWN[action].format(times=times(often), lasting=lasting, change=change)
 
 
 def _guidance(alert: Alert) -> str:

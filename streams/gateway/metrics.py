@@ -11,13 +11,14 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from schemas.invalid import Reason
 from streams.gateway.items import TAKEN
-from streams.metrics import SECONDS_TO_ALERT, Bounded, ConsumerMetrics, ProcessMetrics, create
+from streams.labels import Bounded, create
+from streams.metrics import SECONDS_TO_ALERT, ConsumerMetrics, ProcessMetrics
 from streams.otlp.items import RefusalReason
 from streams.otlp.mapped import Lacking, Passed
 from streams.verdicts.model import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from prometheus_client import CollectorRegistry
 
@@ -72,17 +73,14 @@ class OtlpMetrics:
             self._refused.labels(signal, each.reason).inc(each.count)
 
 
-def _events(registry: CollectorRegistry, kafka: KafkaSettings) -> Counter:
-    return create(
-        Counter(
-            "traction_gateway_events_total",
-            "Events by topic: acknowledged by the brokers, or refused.",
-            ["topic", "result"],
-            registry=registry,
-        ),
-        [kafka.topic(topic) for topic in TAKEN],
-        RESULTS,
+def _events(registry: CollectorRegistry, kafka: KafkaSettings) -> Bounded[Counter]:
+    counter = Counter(
+        "traction_gateway_events_total",
+        "Events by topic: acknowledged by the brokers, or refused.",
+        ["topic", "result"],
+        registry=registry,
     )
+    return Bounded(create(counter, [kafka.topic(topic) for topic in TAKEN], RESULTS))
 
 
 class GatewayMetrics(ProcessMetrics):
@@ -154,14 +152,11 @@ class BridgeMetrics(ConsumerMetrics):
 
     Args:
         registry: where the metrics are registered.
-        kafka: gives the topics' names.
+        kafka: gives the names of the topics that are written.
+        topics: those that are read.
     """
 
-    def __init__(self, registry: CollectorRegistry, kafka: KafkaSettings) -> None:
-        super().__init__(registry)
-        self.events = _events(registry, kafka)
-        self.dead_letters = Counter(
-            "traction_dead_letters_total", "Records that could not be read, by reason.", ["reason"], registry=registry
-        )
-        create(self.dead_letters, get_args(Reason))
+    def __init__(self, registry: CollectorRegistry, kafka: KafkaSettings, topics: Iterable[str] = ()) -> None:
+        super().__init__(registry, topics)
+        self.written = _events(registry, kafka)
         self.otlp = OtlpMetrics(registry)

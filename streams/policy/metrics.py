@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from prometheus_client import Counter, Gauge
 
-from streams.metrics import create
+from streams.labels import create
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -12,6 +12,8 @@ from prometheus_client import Counter, Gauge, Histogram
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from streams.labels import Bounded
+
 OUTCOMES = ("delivered", "retried", "dead", "skipped")
 """What became of a try, or of a notification: taken; tried again later; set aside; not this sink's to tell."""
 
@@ -24,9 +26,11 @@ class SinkMetrics:
 
     Args:
         registry: where the metrics are registered.
+        dead_letters: takes what sinks set aside, beside what the process itself does.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, dead_letters: Bounded[Counter]) -> None:
+        self.dead_letters = dead_letters
         self.deliveries = Counter(
             "traction_sink_deliveries_total",
             "Notifications by sink and what became of them: delivered, dead (set aside as dead letters), skipped (not "

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from faust.types.auth import CredentialsT
 
     from streams.kafka import KafkaSettings
-    from streams.metrics import WorkerMetrics
     from streams.worker.judge import Detection
+    from streams.worker.metrics import WorkerMetrics
     from streams.worker.settings import WorkerSettings
 
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from aiokafka import TopicPartition
 
 from detectors import UnsupportedState
+from schemas.events import Control
 from schemas.invalid import InvalidEvent
 from streams.forwarded import origin
-from streams.metrics import EVENT_RESULTS
 from streams.received import check_header_names, traceparent
 from streams.topics import TASK_EVENTS
 from streams.worker.judge import NOTHING, SessionJudge, TaskJudge
 from streams.worker.keeping import keeping
+from streams.worker.metrics import EVENT_RESULTS
 from streams.worker.outgoing import alert_record, forwarded, kind_of, refused, rekeyed
 from streams.worker.records import UnsupportedRecord
 
@@ -29,16 +30,19 @@ if TYPE_CHECKING:
 
     from aiokafka.structs import ConsumerRecord
 
+    from detectors import TaskEvent
+    from schemas.events import SessionInput
     from schemas.topics import Topic
     from streams.forwarded import Origin
-    from streams.metrics import WorkerMetrics
     from streams.worker.judge import Detection, Judge, Judged
     from streams.worker.keeping import Keeping
     from streams.worker.live import LiveTable
+    from streams.worker.metrics import WorkerMetrics
     from streams.worker.outgoing import Outgoing
     from streams.worker.overrides import Overrides
     from streams.worker.partition import Partition
     from streams.worker.settings import WorkerSettings
+    from streams.worker.tally import Tally
 
 logger = logging.getLogger(__name__)
 
@@ -158,12 +162,20 @@ class Applier:
         last = live.applied.get(name)
         if last is not None and offset <= last[0] and self._applied_before(last, record):
             return
+        forgotten_ms = live.forgotten_ms
+        if forgotten_ms is not None and at_ms <= forgotten_ms and not _forgets(event):
+            run.results["late"] += 1
+            return
         if at_ms - live.latest_ms > run.shortest_ms and live.expired(run.kept, at_ms):
             live.keep()  # of what cannot be encoded the records that are at fault are to be known
             run.table.begin_anew(key, live)
             run.expired += 1
         judged = run.judge.judge(live.state, event)
-        live.note(name, offset, at_ms)
+        if judged.action == "forget":
+            live.note_forgotten(offset, at_ms)
+            run.table.forgotten.add(key)
+        else:
+            live.note(name, offset, at_ms)
         if run.again or judged.alerts or judged.task_event is not None:
             written = self._written(record, judged, place or origin(record))
             live.keep()
@@ -176,7 +188,7 @@ class Applier:
         run.results[judged.result] += 1
         run.misrouted += live.misrouted
         if judged is not NOTHING:
-            self._count(judged, again=run.again)
+            self._count(run.partition.tally, judged, again=run.again)
 
     def redo(self, partition: Partition, records: Iterable[ConsumerRecord]) -> None:
         """Apply the records of a state again that was restored, each as far as it can be.
@@ -195,35 +207,37 @@ class Applier:
             written.append(forwarded(self._settings, judged.task_event, place, trace))
         return written
 
-    def _count(self, judged: Judged, *, again: bool) -> None:
+    def _count(self, tally: Tally, judged: Judged, *, again: bool) -> None:
+        metrics = self._metrics
         for alert in judged.alerts:
-            self._metrics.alerts.labels(alert.level, alert.detector).inc()
+            tally.count(metrics.alerts.labels(alert.level, alert.detector))
         if judged.task_event is not None:
-            self._metrics.task_events.labels(kind_of(judged.task_event)).inc()
+            tally.count(metrics.task_events.labels(kind_of(judged.task_event)))
         if again:
             return  # the first time nothing was written, and the rest was counted
         if judged.score is not None:
-            self._metrics.spin_score.observe(judged.score)
+            tally.scores.append(judged.score)
         if judged.action is not None:
-            self._metrics.control.labels(judged.action).inc()
+            tally.count(metrics.control.labels(judged.action))
         for detector in judged.silenced:
-            self._metrics.false_alarms.labels(detector).inc()
+            tally.count(metrics.false_alarms.labels(detector))
 
     def _count_all(self, run: Run) -> None:
-        metrics, source = self._metrics, self._names[run.name]
+        metrics, source, tally = self._metrics, self._names[run.name], run.partition.tally
         for result, count in run.results.items():
             if count:
-                metrics.events.labels(source, result).inc(count)
+                tally.count(metrics.events.labels(source, result), count)
         if run.misrouted:
-            metrics.misrouted.labels(source).inc(run.misrouted)
+            tally.count(metrics.misrouted.labels(source), run.misrouted)
         if run.expired:
-            (metrics.tasks_expired if run.topic is TASK_EVENTS else metrics.sessions_expired).inc(run.expired)
+            of_tasks = run.topic is TASK_EVENTS
+            tally.count(metrics.tasks_expired if of_tasks else metrics.sessions_expired, run.expired)
 
     def refuse(self, partition: Partition, record: ConsumerRecord, problem: InvalidEvent) -> None:
         """Have a record written to the dead letters: key, value and headers as they came, and why."""
         partition.put(refused(self._settings, record, problem))
-        self._metrics.dead_letters.labels(problem.reason).inc()
-        self._metrics.events.labels(record.topic, "dead").inc()
+        partition.tally.count(self._metrics.dead_letters.labels(problem.reason))
+        partition.tally.count(self._metrics.events.labels(record.topic, "dead"))
 
     def note_anew(self, tp: TopicPartition) -> None:
         """Say that the offsets of an input begin again, since its topic was deleted and made anew, or cut."""
@@ -264,3 +278,7 @@ class Applier:
             )
         remedy = "report it, and replay the dead letter with a release that has it mended"
         self.refuse(partition, record, InvalidEvent("detector_error", f"a detector raised {place}", remedy))
+
+
+def _forgets(event: SessionInput | TaskEvent) -> bool:
+    return isinstance(event, Control) and event.action == "forget"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from aiokafka.structs import ConsumerRecord
 
-    from streams.metrics import WorkerMetrics
+    from streams.worker.metrics import Copy, WorkerMetrics
     from streams.worker.partition import Partition
     from streams.worker.settings import WorkerSettings
     from streams.worker.states import Changes, States, Stores
@@ -117,6 +117,15 @@ class Changelogs:
         if tp in self._unread:
             self._abandon(EXIT_FAILED, f"{changelog}-{number} was to be used before it was read back; please report it")
         return self._states[tp]
+
+    def held(self, table: str, copy: Copy) -> list[States]:
+        """Give what is stored of a table: of what is ours, or the copies that are kept of others'."""
+        ours, held = self._during, list(self._states.items())
+        return [
+            states
+            for tp, states in held
+            if self.tables[tp.topic] == table and (copy == "own") == (tp.partition in ours)
+        ]
 
     def offset(self, tp: TopicPartition) -> int | None:
         """Give the offset after which a changelog is to be read on; None for from its beginning."""

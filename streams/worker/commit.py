@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from aiokafka import AIOKafkaProducer
 
-    from streams.metrics import WorkerMetrics
+    from streams.worker.metrics import WorkerMetrics
     from streams.worker.partition import Partition, Snapshot
     from streams.worker.settings import WorkerSettings
     from streams.worker.states import Changes
@@ -168,6 +168,7 @@ class Committer:
         metrics, now = self._metrics, time.time()
         metrics.commit_seconds.observe(time.monotonic() - began)
         metrics.last_commit_timestamp.set(now)
+        taken.tally.publish(metrics)
         metrics.state_bytes.inc(sum(len(value or b"") for _, value in (*taken.sessions, *taken.tasks)))
         alerts = self._settings.alerts
         for out in taken.outgoing:

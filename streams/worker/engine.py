@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from schemas.topics import Topic
     from streams.fetching import UnreadableBatch
-    from streams.metrics import WorkerMetrics
     from streams.worker.apply import Applier
+    from streams.worker.metrics import WorkerMetrics
     from streams.worker.overrides import OverridesFollower
     from streams.worker.ownership import Ownerships
     from streams.worker.partition import Partition
@@ -205,7 +205,7 @@ class Engine:
                 "not applied. Ending, so that it is read again; please report it",
             )
         if found is Meaning.DELETED:
-            self._metrics.deleted_unread.inc(fetched.start - expected)
+            partition.tally.count(self._metrics.deleted_unread, fetched.start - expected)
             logger.error(
                 "%s-%d: offsets %d to %d were deleted before they were read (retention is shorter than our lag); "
                 "their events are lost, going on behind them",

@@ -114,6 +114,8 @@ class SessionJudge:
                 at=event.occurred_at,
             )
         duplicates, late, calls = state.duplicates, state.late, state.calls
+        if isinstance(event, Control) and event.action == "forget":
+            return Judged(task_event=self._step(state, event, limits).task_event, action="forget")
         action = event.action if isinstance(event, Control) else None
         before = dismissed(state.loops) if action == "false_alarm" else {}
         alerts, task_event = self._step(state, event, limits)

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from detectors import SessionState, TaskState, decode_state, decode_task, encode_state, encode_task
 from streams.reading import partition_of
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from streams.worker.states import Changes, States
 
 S = TypeVar("S")
+
+FORGOTTEN: Final = "forgotten"
+"""Stands among what was applied to a session that was to be forgotten: the word's offset and time. No topic has that
+name. Records that are not newer than the word change nothing. As long as nothing else was applied the state is empty,
+and it goes when none of them can come any more.
+"""
 
 MAX_SINCE_BYTES = 8_192
 """Of the records kept of a state between two encodings: a dozen at the usual size. The state itself takes more."""
@@ -114,6 +120,17 @@ class Live(Generic[S]):
         self.applied, self.before = stored.applied, stored.applied.copy()
         self.latest_ms = latest_ms(stored.applied)
 
+    @property
+    def forgotten_ms(self) -> int | None:
+        """Time of the word by which it was forgotten: no record from before counts. None where there was none."""
+        word = self.applied.get(FORGOTTEN)
+        return None if word is None else word[1]
+
+    def note_forgotten(self, offset: int, at_ms: int) -> None:
+        """Note that the state was emptied by a person's word to forget it."""
+        self.latest_ms = max(at_ms, self.forgotten_ms or 0)
+        self.applied = {FORGOTTEN: (offset, self.latest_ms)}
+
     def note(self, topic: str, offset: int, at_ms: int) -> None:
         """Note that a record of a topic (short name) was applied."""
         self.applied[topic] = offset, at_ms
@@ -192,6 +209,8 @@ class LiveTable(Generic[S]):
         self._stored = stored
         self._live: OrderedDict[bytes, Live[S]] = OrderedDict()
         self._changed: dict[bytes, Live[S]] = {}
+        self.forgotten: set[bytes] = set()
+        """Keys of what was to be forgotten since the partition was taken over, and waits to be removed."""
 
     def __len__(self) -> int:
         """Give how many states are in memory."""
@@ -233,6 +252,7 @@ class LiveTable(Generic[S]):
 
     def begin_anew(self, key: bytes, live: Live[S]) -> None:
         """Forget a state and what was applied to it, as if it had been removed: the next commit says so."""
+        self.forgotten.discard(key)
         live.applied, live.latest_ms = {}, 0
         live.forget()
         self._changed[key] = live
@@ -243,6 +263,8 @@ class LiveTable(Generic[S]):
 
     def expire(self, keys: Iterable[bytes], keeping: Keeping, now_ms: float) -> int:
         """Have those of some states removed that any further record would begin anew, and say how many they are.
+
+        Of one that was to be forgotten that is so once all records to come are newer than the word.
 
         Args:
             keys: of the states that are looked at.
@@ -260,11 +282,11 @@ class LiveTable(Generic[S]):
                 if value is None:
                     continue
                 head = read_head(value)
-                if not keeping.removable(latest_ms(head.applied), over=head.over, now_ms=now_ms):
+                if not self._removable(keeping, key, head.applied, over=head.over, now_ms=now_ms):
                     continue
                 live = self._live[key] = self._new(key)
-            elif not live.kept or not keeping.removable(
-                live.latest_ms, over=self._form.over(live.state), now_ms=now_ms
+            elif not live.kept or not self._removable(
+                keeping, key, live.applied, over=self._form.over(live.state), now_ms=now_ms
             ):
                 continue
             self.begin_anew(key, live)
@@ -343,3 +365,12 @@ class LiveTable(Generic[S]):
 
     def _new(self, key: bytes) -> Live[S]:
         return Live(self._form, self.misrouted(key), self._form.new())
+
+    def _removable(
+        self, keeping: Keeping, key: bytes, applied: dict[str, tuple[int, int]], *, over: bool, now_ms: float
+    ) -> bool:
+        newest_ms = latest_ms(applied)
+        if FORGOTTEN in applied and len(applied) == 1:
+            return now_ms > newest_ms
+        self.forgotten.discard(key)  # it went on, and is kept as any other
+        return keeping.removable(newest_ms, over=over, now_ms=now_ms)

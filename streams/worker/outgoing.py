@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from schemas.invalid import InvalidEvent
     from schemas.outputs import Alert
     from streams.forwarded import Origin
-    from streams.metrics import TaskEventKind
+    from streams.worker.metrics import TaskEventKind
     from streams.worker.settings import WorkerSettings
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
     from aiokafka.structs import ConsumerRecord
 
-    from streams.metrics import WorkerMetrics
     from streams.worker.changelogs import Changelogs
     from streams.worker.live import Form
+    from streams.worker.metrics import WorkerMetrics
     from streams.worker.settings import WorkerSettings
 
 S = TypeVar("S")
@@ -119,8 +119,16 @@ class Ownerships:
             self._abandon(
                 EXIT_LOST,
                 f"of the partitions {', '.join(map(str, sorted(wanted)))} not all were assigned, {', '.join(missing)} "
-                f"not: was a topic deleted, or do workers of {self._settings.app_id} read different topics? "
-                "See: traction topics check",
+                f"not: was a topic deleted or given partitions, or do workers of {self._settings.app_id} read different "
+                "topics? See: traction topics check",
+            )
+        more = sorted(number for number in wanted if number >= self._count)
+        if more:
+            self._abandon(
+                EXIT_LOST,
+                f"the topics were given partitions ({', '.join(map(str, more))}) since this worker started with "
+                f"{self._count}: keys move to others, and leave what is remembered behind. What to do says: "
+                f"traction topics plan-partitions {max(more) + 1}",
             )
         began = time.monotonic()
         try:

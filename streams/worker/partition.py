@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streams.topics import TASK_EVENTS
+from streams.worker.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,12 +37,14 @@ class Snapshot:
         tasks: likewise of the tasks.
         outgoing: what else is written: alerts, dead letters, what is forwarded to tasks.
         applied: for each input partition the offset to read next.
+        tally: what is counted of it.
     """
 
     sessions: Changes
     tasks: Changes
     outgoing: list[Outgoing]
     applied: dict[TopicPartition, int]
+    tally: Tally
 
 
 class Partition:
@@ -85,6 +88,8 @@ class Partition:
         self.urgent = asyncio.Event()
         self.room = asyncio.Event()
         self.room.set()
+        self.tally = Tally()
+        """What is counted of that which the next commit holds."""
         self._outgoing: list[Outgoing] = []
         self.outgoing_bytes = 0
         """Of the values and headers of what is to be written besides the states."""
@@ -133,8 +138,8 @@ class Partition:
         for table in (self.sessions, self.tasks):
             for live in table.encode():
                 self._redo(self, live.restore())
-        taken = Snapshot(self.sessions.take(), self.tasks.take(), self._outgoing, self.applied)
-        self._outgoing, self.applied = [], {}
+        taken = Snapshot(self.sessions.take(), self.tasks.take(), self._outgoing, self.applied, self.tally)
+        self._outgoing, self.applied, self.tally = [], {}, Tally()
         self.uncommitted = self.outgoing_bytes = 0
         self.changed.clear()
         self.urgent.clear()

@@ -128,6 +128,22 @@ class RocksStates:
         """When they were in step with it, ms since 1970."""
         return self._basis.in_step_ms
 
+    @property
+    def count(self) -> int:
+        """How many states there are, by RocksDB's estimate.
+
+        One written again counts twice until files are merged, one removed that was not there as one less.
+        """
+        return self._told("rocksdb.estimate-num-keys")
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take, likewise: of files without what was written anew since, and of tables in memory."""
+        return self._told("rocksdb.estimate-live-data-size") + self._told("rocksdb.cur-size-all-mem-tables")
+
+    def _told(self, of: str) -> int:
+        return 0 if self._closed else self._database.property_int_value(of) or 0
+
     def get(self, key: bytes) -> bytes | None:
         """Give a state."""
         try:

@@ -21,7 +21,6 @@ from streams.access.rights import check_rights
 from streams.fetching import UnreadableBatch
 from streams.kafka import unavailable
 from streams.lag import LagWatch
-from streams.metrics import WorkerMetrics
 from streams.pages import Health, Pages
 from streams.policy.metrics import PolicyMetrics
 from streams.policy.watch import PolicyWatch
@@ -29,6 +28,7 @@ from streams.topics import check_topics
 from streams.worker.app import build
 from streams.worker.faults import EXIT_FAILED, abandon, end_now
 from streams.worker.garbage import spare
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.watch import CONDITIONS, Watch, progress
 
 if TYPE_CHECKING:
@@ -87,6 +87,10 @@ async def run(
         health = Health(CONDITIONS)
         pages = Pages(page_settings, registry, health)
         worker = build(settings, partitions, metrics)
+        metrics.watch_health(health)
+        metrics.watch_states(worker.ownerships.changelogs.held)
+        if settings.state_dir is not None:
+            metrics.watch_disk(settings.state_dir)
         await pages.start()
 
         def ready(numbers: list[int]) -> None:

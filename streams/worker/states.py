@@ -30,6 +30,14 @@ class States(Protocol):
     def in_step_ms(self) -> int | None:
         """When they were last known to miss nothing of the changelog, ms since 1970; None for never."""
 
+    @property
+    def count(self) -> int:
+        """How many there are, or an estimate."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of their keys and values, or an estimate."""
+
     def get(self, key: bytes) -> bytes | None:
         """Give a state as it is in the changelog, None where there is none."""
 
@@ -79,6 +87,12 @@ class MemoryStates:
         self.topic: str | None = None
         self.in_step_ms: int | None = None
         self._values = {} if values is None else values
+        self.size = sum(len(key) + len(value) for key, value in self._values.items())
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._values)
 
     def get(self, key: bytes) -> bytes | None:
         """Give a state."""
@@ -95,10 +109,11 @@ class MemoryStates:
     def write(self, changes: Changes, offset: int | None) -> None:
         """Take over changes that were committed."""
         for key, value in changes:
-            if value is None:
-                self._values.pop(key, None)
-            else:
+            before = self._values.pop(key, None)
+            self.size -= 0 if before is None else len(key) + len(before)
+            if value is not None:
                 self._values[key] = value
+                self.size += len(key) + len(value)
         if offset is not None:
             self.offset = offset
 
@@ -109,7 +124,7 @@ class MemoryStates:
     def close(self) -> None:
         """Forget everything."""
         self.offset = self.topic = self.in_step_ms = None
-        self._values = {}
+        self._values, self.size = {}, 0
 
 
 class MemoryStores:

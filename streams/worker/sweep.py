@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 SLICE_STATES = 1_000
 """States looked at without a break: at a microsecond or two each, others wait no longer than for a slice of records."""
 
+FORGOTTEN_SECONDS = 1.0
+"""Between two looks for sessions that were to be forgotten, as long as there are any: one question to the brokers."""
+
 MAX_REMOVED_STATES = 10_000
 """States removed until a commit is waited for: each takes 3 kB until then.
 
@@ -59,10 +62,16 @@ class Sweeper:
         )
 
     async def run(self) -> None:
-        """Sweep from time to time; never returns."""
+        """Sweep from time to time, and more often what people want to be forgotten; never returns."""
+        interval = self._worker.settings.sweep_interval
+        due = time.monotonic() + interval
         while True:
-            await asyncio.sleep(self._worker.settings.sweep_interval)
+            await asyncio.sleep(min(interval, FORGOTTEN_SECONDS))
             try:
+                if time.monotonic() < due:
+                    await self._sweep_forgotten()
+                    continue
+                due = time.monotonic() + interval
                 await self._sweep()
             except (KafkaError, TimeoutError) as problem:
                 logger.debug("nothing is removed for now, the ends of the topics cannot be learnt: %s", problem)
@@ -81,6 +90,22 @@ class Sweeper:
             for inputs, expired in self._tables:
                 await self._sweep_table(partition, inputs, expired, reached_ms(partition, inputs, ends, now_ms))
 
+    async def _sweep_forgotten(self) -> None:
+        """Remove the sessions that were to be forgotten of which no record from before can come any more."""
+        worker, (sessions, _) = self._worker, self._tables[0]
+        if worker.recovering:
+            return
+        owned = {number: each for number, each in worker.ownerships.current.items() if each.sessions.forgotten}
+        if not owned:
+            return
+        now_ms = time.time() * 1_000
+        kept = keeping(next(iter(sessions.values())), worker.overrides.policy.common)
+        keys = {number: list(each.sessions.forgotten) for number, each in owned.items()}
+        ends = await worker.consumer.ends([TopicPartition(name, number) for number in owned for name in sessions])
+        for number, partition in owned.items():
+            if not partition.ended:
+                partition.expire(partition.sessions, keys[number], kept, reached_ms(partition, sessions, ends, now_ms))
+
     async def _sweep_table(
         self, partition: Partition, inputs: Mapping[str, Topic], expired: Counter, now_ms: float
     ) -> None:
@@ -92,7 +117,7 @@ class Sweeper:
         keys, waiting = iter(table.stored_keys()), 0
         while part := list(islice(keys, SLICE_STATES)):
             removed = partition.expire(table, part, kept, now_ms)
-            expired.inc(removed)
+            partition.tally.count(expired, removed)
             waiting += removed
             if waiting >= MAX_REMOVED_STATES:
                 waiting = 0
