@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from detectors.canonical import canonical_arguments, digest, opened, plain_text
 from detectors.catalogue import Tools
 from detectors.excerpt import call_excerpt, cut
 from detectors.facts import WORD_BYTES, Call, Mark
-from detectors.failure import MIN_LETTERS, read_failure, speaks_of_outage
+from detectors.failure import MIN_LETTERS, NOTHING_FOUND_CLASS, read_failure, speaks_of_outage
 from detectors.glance import folded, has_any
 from detectors.interface import is_acknowledgement, is_picture, moves_on, page_of, without_handles
 from detectors.limits import Limits
@@ -63,13 +64,16 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     name = plain_name(event.tool)
     arguments = None if event.arguments is UNSET else opened(event.arguments)
     use = tools.use(name, arguments)
+    found_nothing = event.error is not None and event.error.type == NOTHING_FOUND_CLASS
+    if found_nothing:
+        use = msgspec.structs.replace(use, kind="search")
     canonical = b"" if arguments is None else canonical_arguments(arguments, tools.label_arguments(name))
     action = _action(event, name, canonical)
     result = None if event.result is UNSET else event.result
     text = "" if result is None else without_colours(plain_text(result))
     short = folded(text) if len(text) <= _PENDING_CHARS else ""  # the longest of those that are judged as a whole
     interacts = use.kind == "interact"
-    masked, raw = _masked(text, name, tools, interacts=interacts)
+    masked, raw = masked_result(text, name, tools, interacts=interacts)
     only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)
     shown = result is not None and not only_worked and not is_picture(short)
     recorded = event.result_digest is not None or shown
@@ -86,7 +90,8 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     known = result is not None and recorded
     says_no = complains(answer)
     brings_nothing = brought_nothing(answer, shows=use.kind == "read" and use.executes) if answer else not raw
-    failure = read_failure(event, use, text, answer, says_no=says_no, brings_nothing=brings_nothing or not answer)
+    nothing = brings_nothing or not answer
+    failure = read_failure(event, use, text, answer, says_no=says_no, brings_nothing=nothing)
     scrolls = interacts and moves_on(name, arguments, text if only_worked else "")
     call = Call(
         seq=mark.calls - 1,
@@ -111,7 +116,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
         changes=use.changes,
         scrolls=scrolls,
         lengthy=use.kind == "edit" and _is_lengthy(arguments, canonical),
-        empty=known and brings_nothing,
+        empty=found_nothing or (known and brings_nothing),
         complains=known and says_no,
         pending=known and _is_pending(short),
         outage=_is_outage(short, event.status),
@@ -159,7 +164,7 @@ def _refer(call: Call, recent: Sequence[Call]) -> None:
         call.empty, call.complains, call.pending = before.empty, before.complains, before.pending
 
 
-def _masked(text: str, name: str, tools: Tools, *, interacts: bool) -> tuple[str, str]:
+def masked_result(text: str, name: str, tools: Tools, *, interacts: bool) -> tuple[str, str]:
     """Return a result without what is volatile, in any tool's results and in this one's, and that without its wrapper.
 
     Where nothing else is left, the tool is a clock or a meter, and what is volatile is its answer.

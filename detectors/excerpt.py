@@ -118,9 +118,12 @@ def cut(text: str, limit_bytes: int) -> str:
 
 
 def call_excerpt(tool: str, arguments: Any, limit: int) -> str:
-    """Return a call in readable form, like ``grep(pattern=TODO, path=src)``; only the tool's name for limit 0."""
+    """Return a call in readable form, like ``grep(pattern=TODO, path=src)``.
+
+    Only the tool's name for limit 0, and where the arguments are not known.
+    """
     name = _tool_excerpt(tool[: _MAX_NAME_CHARS + _AHEAD_CHARS])
-    if limit <= 0:
+    if limit <= 0 or arguments is None:
         return name
     if isinstance(arguments, dict):
         named = _by_name(arguments).items()

@@ -1,11 +1,12 @@
 """Whether a call failed, and with which kind of failure.
 
 The producer's flag decides where it says so; else the result is read, which is weaker evidence and marked so. A
-failure's kind is its error code or the masked template of its message, so that wording does not matter.
+failure's kind is its error code or the masked template of its message, so that wording does not matter. Where the text
+could not be sent, the sender reads it as is done here, and sends digests of what it found.
 """
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -16,6 +17,7 @@ from detectors.glance import folded, has_any, matches_any
 from detectors.masks import bounded, mask_failure, mask_result
 from detectors.use import Use
 from detectors.verdict import action_failure, reads_as_failure
+from schemas.common import ErrorInfo
 from schemas.events import ToolCall
 
 MIN_LETTERS = 8
@@ -91,6 +93,7 @@ _FAILING_LINE_PARTS = ("FAIL", "not ok", " error")
 _RULE_CODES = (re.compile(r" [EFWC]\d{3}"),)
 """One of the parts or codes is in every text that `_FAILING_LINE` can match."""
 
+_NO_ERROR: Final = ErrorInfo()
 _THINGS = re.compile(  # files, tests, and codes of rules and compilers
     r"""(?x) ([\w./\\-]{1,200}\.[a-z]{1,5}\b(?:::[\w:\[\]-]{1,200})? | \b[A-Z]{1,4}\d{2,5}\b)
       | (?![\w./\\-]{201})\w++"""  # what begins none is passed over by words, unless one may begin within
@@ -98,12 +101,24 @@ _THINGS = re.compile(  # files, tests, and codes of rules and compilers
 _QUOTED = re.compile(r"""['"`\u2018\u201c]([^'"`\u2019\u201d\n]{1,80})['"`\u2019\u201d]""")
 
 
+TRANSIENT_CLASS: Final = "transient"
+"""The class of an error that passes by itself, where its message may not be sent."""
+
+UNKNOWN_TOOL_CLASS: Final = "unknown_tool"
+"""The class of the error of a call of a tool that does not exist."""
+
+NOTHING_FOUND_CLASS: Final = "nothing_found"
+"""The class of the error of a search that found nothing, which its command takes for a failure."""
+
+
 class Failure(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """How one call failed.
 
     ``kind`` is a digest of code or template, None when the message says too little; ``about`` is one of what it names
-    and the template has not: files, tests, what is quoted. ``from_text`` marks weaker evidence. ``failing`` is the
-    number of failing checks where the message gives one. The template is cut short, since the state keeps it.
+    and the template has not: files, tests, what is quoted. Where the text could not be sent and nobody read it before,
+    only what has the same digest of its result fails in the same way. ``from_text`` marks weaker evidence.
+    ``failing`` is the number of failing checks where the message gives one. The template is cut short, since the state
+    keeps it.
     """
 
     kind: int | None
@@ -125,18 +140,30 @@ def read_failure(
     whether it ``says_no`` or ``brings_nothing`` is known.
     """
     flagged = call.status in {"error", "timeout", "denied"}
-    if not flagged and not reads_as_failure(
+    error = call.error or _NO_ERROR
+    if not (flagged or error.digest) and not reads_as_failure(
         result, answer, call.status, use, says_no=says_no, brings_nothing=brings_nothing
     ):
         return None
-    error = call.error
-    message = (error.message if error else None) or result
+    message = error.message or result
     if use.kind == "interact":
         message = action_failure(message) or message
-    code, name = (None, None) if error is None else (error.code, error.type)
-    found = failure_of(message, code, name, call.arguments, timed_out=call.status == "timeout")
+    found = failure_of(message, error.code, error.type, call.arguments, timed_out=call.status == "timeout")
     denied = call.status == "denied" or (flagged and _DENIED.search(message[:_HEAD_CHARS]) is not None)
-    return msgspec.structs.replace(found, from_text=not flagged, denied=denied)
+    kind, about = found.kind, found.about
+    if error.digest:
+        kind = digest("template" if error.code is None else "code", error.code or "", error.digest)
+    elif not message and (call.result is UNSET or call.result is None) and (kind is None or call.result_digest):
+        said = call.result_digest or call.event_id
+        kind, about = digest("withheld", said), digest("about", said)
+    return msgspec.structs.replace(
+        found,
+        kind=kind,
+        about=digest("about", error.about_digest) if error.about_digest else about,
+        failing=found.failing if error.failing is None else error.failing,
+        from_text=not flagged,
+        denied=denied,
+    )
 
 
 def failure_of(
@@ -164,7 +191,7 @@ def failure_of(
         kind=kind,
         template=cut(template, _TEMPLATE_BYTES),
         transient=_is_transient(code, name, message),
-        unknown_tool=_UNKNOWN_TOOL.match(message[:_HEAD_CHARS]) is not None,
+        unknown_tool=name == UNKNOWN_TOOL_CLASS or _UNKNOWN_TOOL.match(message[:_HEAD_CHARS]) is not None,
         failing=_failing(message),
         about=_about(message, telling),
     )

@@ -30,9 +30,11 @@ from detectors import (
 from detectors.call import read_call
 from detectors.canonical import digest
 from detectors.decision import decide
+from detectors.denial import counted
 from detectors.facts import Call, Mark
 from detectors.findings import Finding
 from detectors.fitting import fit, note_growth
+from detectors.forgetting import forget_session
 from detectors.limits import MAX_WINDOW_CALLS, Limits
 from detectors.loops import dismiss, lift, milliseconds, quiet_until
 from detectors.state import (
@@ -114,8 +116,10 @@ def step(state: SessionState, event: SessionInput, limits: Limits) -> Step:
 
     An event that came before (same ``event_id``, a ``sequence`` not above the highest of its kind, or a tool call with
     the id of an earlier one) is counted as a duplicate, one much older than what was applied as late; neither changes
-    anything else. `SessionState()` is the state of a session not seen before.
+    anything else. `SessionState()` is the state of a session not seen before, and of one that was to be forgotten.
     """
+    if isinstance(event, Control) and event.action == "forget":
+        return Step([], forget_session(state, event))
     at_ms = milliseconds(event.occurred_at)
     if _is_repeat(state, event, at_ms):
         state.duplicates += 1
@@ -155,9 +159,15 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
         return Step([])
     call = read_call(event, Mark(at_ms, state.calls + 1), limits, state.recent)
     known = _known_call(state, event, call)
+    counts = counted(event, call, state.recent)
+    made = counts is call
     if known is not None:
         state.duplicates += 1
-        return _complete(state, known, event, call, limits)
+        return _complete(state, known, event, call, limits) if made else Step([])
+    if counts is None:
+        _spend(state, event.usage)
+        return Step([], report(state, event, limits))
+    call = counts
     if state.clears:
         _reach_clears(state, at_ms)
     if state.recent and at_ms - state.recent[-1].mark.at_ms > limits.decision.pause_s * 1_000:
@@ -172,7 +182,7 @@ def _tool_call(state: SessionState, event: ToolCall, at_ms: int, limits: Limits)
     tells = event.call_id is None or call.action or call.recorded  # else another record of this call may tell more
     found = _count(state, call, limits) if tells else budget.observe(state, call, limits)
     alerts = decide(state, call, found, limits)
-    derives = limits.tasks.derive and not state.tries.sends
+    derives = made and limits.tasks.derive and not state.tries.sends
     derived = derive(state.tries, event, call, limits) if derives else None
     return Step(alerts, report(state, event, limits, derived))
 
@@ -211,10 +221,7 @@ def _count(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]
 
 
 def _ask(observers: Iterable[_Observe], state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]:
-    found: list[Finding] = []
-    for observe in observers:
-        found += observe(state, call, limits)
-    return found
+    return [found for observe in observers for found in observe(state, call, limits)]
 
 
 def _shorten(call: Call) -> None:

@@ -25,6 +25,7 @@ SchemaVersion = Annotated[
         description="Version of the contract that the record was written for. Absent: some 1.x, and every 1.x is read.",
     ),
 ]
+Digest = Annotated[str, Meta(min_length=1, max_length=256)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -78,9 +79,26 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a call failed, as far as the producer knows."""
 
-    type: Annotated[Name | None, Meta(description="Low-cardinality class: exception name, timeout, tool_error.")] = None
+    type: Annotated[
+        Name | None,
+        Meta(
+            description="Low-cardinality class: exception name, timeout, tool_error. transient: it passes by itself. "
+            "unknown_tool: there is no such tool. nothing_found: a search whose command fails where it finds nothing."
+        ),
+    ] = None
     code: Annotated[Name | Integer | None, Meta(description="Exit code, HTTP status or error code of the tool.")] = None
     message: Annotated[Text | None, Meta(description="The message a person would read.")] = None
+    digest: Annotated[
+        Digest | None,
+        Meta(
+            description="Digest of the kind of failure: of what the message says but for names, numbers and paths. For "
+            "where the text may not be sent, or was cut short."
+        ),
+    ] = None
+    about_digest: Annotated[
+        Digest | None, Meta(description="Likewise of what the message names: files, tests, what is quoted.")
+    ] = None
+    failing: Annotated[Count | None, Meta(description="Likewise how many checks fail.")] = None
 
 
 __all__ = [
@@ -90,6 +108,7 @@ __all__ = [
     "Agent",
     "Amount",
     "Count",
+    "Digest",
     "ErrorInfo",
     "Identifier",
     "Integer",

@@ -10,6 +10,8 @@ import msgspec
 from msgspec import UNSET
 
 from schemas.cloudevents import Attributes, Headers, open_envelope, read_headers
+from schemas.content import read_content
+from schemas.events import ToolCall
 from schemas.invalid import InvalidEvent, Reason, Stage
 from schemas.records import BY_STRUCT, RecordType
 from schemas.refusals import field_refusal, syntax_refusal, utf8_refusal
@@ -176,6 +178,11 @@ class _Reader:
                 safe = settle(value, name)
                 if safe is not value:
                     msgspec.structs.force_setattr(event, name, safe)
+        if isinstance(event, ToolCall) and isinstance(event.result, list | dict):
+            value, failed = read_content(event.result)
+            msgspec.structs.force_setattr(event, "result", value)
+            if failed and event.status is None:
+                msgspec.structs.force_setattr(event, "status", "error")
 
 
 def _without_nulls(fields: dict[str, Any]) -> dict[str, Any]:

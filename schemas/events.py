@@ -14,6 +14,7 @@ from schemas.common import (
     Agent,
     Amount,
     Count,
+    Digest,
     ErrorInfo,
     Identifier,
     Integer,
@@ -41,11 +42,10 @@ Instant = Annotated[
 """A point in time. The years are limited so that adding a week or taking an hour is always defined."""
 
 ControlAction = Literal[
-    "resume", "mode", "reset", "force", "obeyed", "refused", "ended", "false_alarm", "terminate", "clear"
+    "resume", "mode", "reset", "force", "obeyed", "refused", "ended", "false_alarm", "terminate", "clear", "forget"
 ]
 
 FilePath = Annotated[str, Meta(max_length=1024)]
-Digest = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,7 +80,11 @@ class ToolCall(Event, frozen=True, kw_only=True, omit_defaults=True):
         Digest | None, Meta(description="Digest of the canonical arguments, when they may not be sent.")
     ] = None
     result: Annotated[
-        Json, Meta(description="Result, text or any JSON. Absent or null: not recorded; an empty text is a result.")
+        Json,
+        Meta(
+            description="Result, text or any JSON; blocks of content, as MCP has them, are read as their text. Absent "
+            "or null: not recorded; an empty text is a result."
+        ),
     ] = UNSET
     result_digest: Annotated[
         Digest | None, Meta(description="Digest of the whole result, when it may not be sent or was cut short.")
@@ -184,7 +188,8 @@ class Control(Event, frozen=True, kw_only=True, omit_defaults=True):
             "counted. force: stop exploring and implement. obeyed, refused, ended: answer to a directive or "
             "termination. false_alarm: the alert was wrong, its loop is not alerted again for a week or until "
             "expires_at. terminate: stop the session, whatever it does. clear: the "
-            "session's task may be tried again, as if nothing had been done about it."
+            "session's task may be tried again, as if nothing had been done about it. forget: erase what is remembered "
+            "of the session, and of what it did for its task; of the whole task where that has the session's id."
         ),
     ]
     mode: Annotated[

@@ -1,8 +1,8 @@
 """How much of a tool call's content leaves the machine where it was observed: all, excerpts, or digests only.
 
-Digests are of what detectors compare, so that equal calls stay equal and different ones different. They are no
-encryption: whoever can guess a text can try it, unless a key is mixed in. What identifies session, agent, task and
-tool, times and costs is kept at every level.
+Digests are of what detectors compare, so that equal calls and failures stay equal and different ones different. They
+are no encryption: whoever can guess a text can try it, unless a key is mixed in. What identifies session, agent, task
+and tool, times and costs is kept at every level, and so are exit codes and how many checks fail.
 """
 
 from __future__ import annotations
@@ -16,14 +16,20 @@ import orjson
 from msgspec import UNSET
 
 from detectors import Limits
+from detectors.call import masked_result, read_call
 from detectors.canonical import canonical_arguments, opened, plain_text
-from detectors.masks import mask_result, without_colours
+from detectors.denial import own_denial
+from detectors.facts import Mark
+from detectors.failure import NOTHING_FOUND_CLASS, TRANSIENT_CLASS, UNKNOWN_TOOL_CLASS
+from detectors.masks import without_colours
 from detectors.tools import plain_name
 from schemas.common import ErrorInfo
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from detectors.facts import Call
+    from detectors.failure import Failure
     from schemas.events import ToolCall
 
 Level = Literal["digests", "excerpts", "full"]
@@ -35,7 +41,7 @@ EXCERPT_CHARS: Final = 120
 _DIGEST_BYTES: Final = 16
 _CLASS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")  # the name of an exception; nothing that was said
 _EXCERPT: Final = re.compile(rf"[\s\S]{{{EXCERPT_CHARS}}}… #[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
-_TOOLS: Final = Limits().tools
+_LIMITS: Final = Limits(off=("spin_score",))  # which costs most, and is not asked
 
 
 def reduce(event: ToolCall, level: Level, key: bytes = b"") -> ToolCall:
@@ -60,54 +66,98 @@ def arguments_digest(tool: str, arguments: Any, key: bytes = b"") -> str:
         arguments: any JSON, or its text.
         key: see `reduce`.
     """
-    return _digest(_canonical(arguments, _TOOLS.label_arguments(plain_name(tool))), key)
+    return _digest(_canonical(arguments, _LIMITS.tools.label_arguments(plain_name(tool))), key)
 
 
-def result_digest(result: Any, key: bytes = b"") -> str:
+def result_digest(tool: str, result: Any, key: bytes = b"") -> str:
     """Give the digest of a whole result, without what changes at every call: times, durations, process numbers.
 
     Args:
+        tool: name of the tool, since it says what else changes in its results.
         result: any JSON.
         key: see `reduce`.
     """
-    return _digest(mask_result(without_colours(plain_text(result))).encode("utf-8", "replace"), key)
+    name, text = plain_name(tool), without_colours(plain_text(result))
+    interacts = _LIMITS.tools.use(name, None).kind == "interact"
+    masked, _ = masked_result(text, name, _LIMITS.tools, interacts=interacts)
+    return _digest(masked.encode("utf-8", "replace"), key)
 
 
 def _digests(event: ToolCall, key: bytes) -> ToolCall:
     """Keep no text. Of an error its class and number stay, and its message goes into the digest of the result."""
-    error, result, said = event.error, event.result, event.result_digest
-    if result is not UNSET and said is None:
-        said = result_digest(result, key)
-    kept = None
-    if error is not None:
-        code = error.code if isinstance(error.code, int) else _class(error.code)
-        kept = ErrorInfo(type=_class(error.type), code=code)
-        if error.message:
-            said = _digest(f"{said or ''}\0{result_digest(error.message, key)}".encode(), key)
-    length = event.result_length
+    result, length = event.result, event.result_length
     if result is not UNSET and length is None:
         length = len(plain_text(result))
     known = event.arguments is not UNSET and event.arguments is not None
+    arguments = arguments_digest(event.tool, event.arguments, key) if known else event.arguments_digest
+    event = _with_failure(event, key)
+    error, said = event.error, event.result_digest
+    if result is not UNSET and said is None:
+        said = result_digest(event.tool, result, key)
+    if error is not None:
+        if error.message:
+            said = _digest(f"{said or ''}\0{result_digest(event.tool, error.message, key)}".encode(), key)
+        code = error.code if isinstance(error.code, int) else _class(error.code)
+        error = msgspec.structs.replace(error, type=_class(error.type), code=code, message=None)
     return msgspec.structs.replace(
         event,
         arguments=UNSET,
-        arguments_digest=arguments_digest(event.tool, event.arguments, key) if known else event.arguments_digest,
+        arguments_digest=arguments,
         result=UNSET,
         result_digest=said,
         result_length=length,
-        error=kept,
+        error=error,
     )
+
+
+def _with_failure(event: ToolCall, key: bytes) -> ToolCall:
+    """Add to a call what detectors would read of its failure in the text that is taken out or cut: digests and counts.
+
+    What a check or run says when it fails is compared without its line numbers, which edits move, and so is its digest.
+    """
+    error = event.error or ErrorInfo()
+    unread = error.message or (event.result is not UNSET and event.result is not None)
+    if error.digest or not unread or own_denial(event) is not None:
+        return event
+    call = read_call(event, Mark(), _LIMITS)
+    failure = call.failure
+    if failure is None:
+        return event
+    said = event.result_digest
+    if said is None and call.answer and call.kind in {"check", "run"}:
+        said = _digest(b"answer %d" % call.answer, key)
+    error = ErrorInfo(
+        type=_class_of(call, failure) or error.type,
+        code=error.code,
+        message=error.message,
+        digest=None if failure.kind is None else _digest(b"kind %d" % failure.kind, key),
+        about_digest=_digest(b"about %d" % failure.about, key),
+        failing=failure.failing,
+    )
+    status = "denied" if failure.denied else event.status
+    return msgspec.structs.replace(event, error=error, status=status, result_digest=said)
+
+
+def _class_of(call: Call, failure: Failure) -> str | None:
+    """Give the class of a failure that does not count as others do; None for any other."""
+    if failure.transient:
+        return TRANSIENT_CLASS
+    if failure.unknown_tool:
+        return UNKNOWN_TOOL_CLASS
+    return NOTHING_FOUND_CLASS if call.kind == "search" and call.empty else None
 
 
 def _excerpts(event: ToolCall, key: bytes) -> ToolCall:
     """Cut every text. In arguments, what was cut off leaves its digest behind, so that they can still be compared."""
+    text = "" if event.result is UNSET or event.result is None else plain_text(event.result)
+    message = (event.error.message if event.error is not None else None) or ""
+    if max(len(text), len(message)) > EXCERPT_CHARS and not _EXCERPT.fullmatch(message):
+        event = _with_failure(event, key)
     arguments, result, error = event.arguments, event.result, event.error
     length, said = event.result_length, event.result_digest
-    if result is not UNSET and result is not None:
-        text = plain_text(result)
-        if len(text) > EXCERPT_CHARS:
-            length, said = length or len(text), said or result_digest(result, key)
-            result = text[:EXCERPT_CHARS]
+    if len(text) > EXCERPT_CHARS:
+        length, said = length or len(text), said or result_digest(event.tool, result, key)
+        result = text[:EXCERPT_CHARS]
     if error is not None and error.message:
         error = msgspec.structs.replace(error, message=_excerpt(error.message, key))
     return msgspec.structs.replace(

@@ -12,7 +12,9 @@ from schemas.common import Agent, Task
 
 Outcome = Literal["failed", "success", "partial", "skipped"]
 Verdict = Literal["approved", "changes_requested", "commented", "merged", "closed"]
-Word = Literal["resume", "reset", "clear", "false_alarm", "user_message", "obeyed", "refused", "ended", "terminate"]
+Word = Literal[
+    "resume", "reset", "clear", "false_alarm", "user_message", "obeyed", "refused", "ended", "terminate", "forget"
+]
 
 _MOST = 2**62  # of a sum: beyond it the compact form of the state has no integer
 

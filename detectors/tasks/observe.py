@@ -9,6 +9,7 @@ from math import inf
 
 import msgspec
 
+from detectors.forgetting import forget_in_task
 from detectors.limits import Limits
 from detectors.loops import dismiss, quiet_until
 from detectors.tasks import (
@@ -66,6 +67,9 @@ def observe_task(state: TaskState, event: TaskEvent, limits: Limits) -> list[Ale
     and need not be remembered. A task of which nothing is heard any more is for its keeper to forget: the events' own
     times say nothing of when that is.
     """
+    if event.word == "forget":
+        forget_in_task(state, event)
+        return []
     if state.empty and _is_for_others(event):
         return []
     _note(state, event)

@@ -372,3 +372,33 @@ def test_a_recurring_cluster_that_is_only_read_from_text_warns(play, one_tool):
     assert {alert.level for alert in alerts if alert.detector == "error_streak"} == {"warn"}
     assert all(alert.evidence.weak for alert in alerts if alert.detector == "error_streak")
     assert "terminate" not in {alert.level for alert in alerts}
+
+
+def withheld(n, **fields):
+    """A failing check of which neither text nor kind may be sent."""
+    return tool_call(n, arguments=UNSET, arguments_digest="check", result=UNSET, status="error", **fields)
+
+
+@pytest.mark.parametrize("fields", [lambda n: {"result_digest": f"d{n}"}, lambda _: {}], ids=["digests", "nothing"])
+def test_failures_of_which_no_kind_is_known_are_never_the_same(play, fields):
+    """With edits between, thirty of them terminate nothing: what is not known does not make failures equal."""
+    events = [each for n in range(30) for each in (edit(2 * n), withheld(2 * n + 1, **fields(n)))]
+    assert "terminate" not in {alert.level for alert in play(events)}
+
+
+def test_failures_with_one_digest_of_the_result_are_the_same(play):
+    """Where the results are equal, nothing more has to be known to see that the edits change nothing."""
+    events = [each for n in range(30) for each in (edit(2 * n), withheld(2 * n + 1, result_digest="d"))]
+    assert ("terminate", "error_streak", 29) in [(each.level, each.detector, each.seq) for each in play(events, ALONE)]
+
+
+@pytest.mark.parametrize(("digests", "level"), [(1, "terminate"), (5, "warn")])
+def test_what_the_sender_read_of_a_failure_is_taken_for_its_text(play, digests, level):
+    """Its digests tell one failure from five that take turns, as the text would."""
+    told = (ErrorInfo(digest=f"k{n % digests}", about_digest=f"a{n}" if digests > 1 else "a") for n in range(30))
+    events = [
+        each
+        for n, error in enumerate(told)
+        for each in (edit(2 * n), withheld(2 * n + 1, error=error, result_digest=f"r{n}"))
+    ]
+    assert [alert.level for alert in play(events, ALONE)][-1] == level

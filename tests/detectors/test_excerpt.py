@@ -96,7 +96,7 @@ def test_any_call_has_an_excerpt_within_its_limit(value, body):
     """Whatever an agent sends, its excerpt is one bounded line that gives no password away."""
     for arguments in (value, {"password": "hunter2hunter2", "more": value, "body": body}):
         line = call_excerpt("login", arguments, 80)
-        assert line.startswith("login(")
+        assert line.startswith("login" if arguments is None else "login(")
         assert len(line) <= len("login()") + 80
         assert not any(ord(char) < 32 for char in line)
         assert "hunter2" not in line
