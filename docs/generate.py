@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, get_args
 import click
 import msgspec
 from click.testing import CliRunner
-from prometheus_client import CollectorRegistry
-from prometheus_client.metrics import MetricWrapperBase
 
 from detectors import Limits
 from detectors.features import FEATURES
@@ -35,16 +33,12 @@ from schemas.topics import TOPICS
 from streams.cli import COMMANDS, traction
 from streams.cli.broker import default_data
 from streams.cli.fixes import default_store
-from streams.cli.options import SharedOption
 from streams.cli.secrets import SECRETS
+from streams.cli.sections import SharedOption
 from streams.config import flag
-from streams.escalation.metrics import EscalationMetrics
-from streams.gateway.metrics import BridgeMetrics, GatewayMetrics
 from streams.kafka import KafkaSettings
 from streams.kafka_broker.jars import default_cache
-from streams.metrics import WorkerMetrics
-from streams.policy.metrics import PolicyMetrics
-from streams.sinks.metrics import SinkMetrics
+from streams.metric_list import listed
 from streams.sinks.settings import TYPES as SINK_TYPES
 from streams.topics import (
     DEFAULT_APP_ID,
@@ -64,8 +58,6 @@ from tests.detectors import evasion_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from prometheus_client.registry import Collector
-
     from streams.topics import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,20 +73,6 @@ DIRECTORIES = {
 
 _WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
 _NOTES = re.compile(r"\s*\[(default|env): ([^\]]*)\]")
-
-
-class Listing(CollectorRegistry):
-    """A registry that remembers the metrics in the order in which they were made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.made: list[MetricWrapperBase] = []
-
-    def register(self, collector: Collector) -> None:
-        """Take a collector in."""
-        super().register(collector)
-        if isinstance(collector, MetricWrapperBase):
-            self.made.append(collector)
 
 
 def features() -> str:
@@ -268,24 +246,11 @@ def reasons() -> str:
 
 def metrics() -> str:
     """Write all metrics of all processes."""
-    of_worker, of_escalation, of_gateway, of_bridge = Listing(), Listing(), Listing(), Listing()
-    WorkerMetrics(of_worker)
-    PolicyMetrics(of_worker)
-    EscalationMetrics(of_escalation)
-    SinkMetrics(of_escalation)
-    PolicyMetrics(of_escalation)
-    GatewayMetrics(of_gateway, KafkaSettings())
-    BridgeMetrics(of_bridge, KafkaSettings())
-    pages = {"worker": of_worker, "escalate": of_escalation, "ingest": of_gateway, "bridge": of_bridge}
-    rows: dict[tuple[str, ...], list[str]] = {}
-    for process, registry in pages.items():
-        for metric in registry.made:
-            described = next(iter(metric.describe()))
-            name = f"{described.name}_total" if described.type == "counter" else described.name
-            labels = _codes(metric._labelnames)  # noqa: SLF001 - there is no public way
-            rows.setdefault((f"`{name}`", described.type, labels, described.documentation), []).append(process)
-    head = ("metric", "type", "labels", "on the page of", "meaning")
-    return table(head, [(*row[:3], ", ".join(processes), row[3]) for row, processes in rows.items()])
+    rows = [
+        (f"`{one.name}`", one.type, _codes(one.labels), one.unit, ", ".join(one.pages), one.help)
+        for one in listed()
+    ]
+    return table(("metric", "type", "labels", "unit", "on the page of", "meaning"), rows)
 
 
 def replay() -> str:

@@ -26,6 +26,7 @@ SHARED_KEYS = (
     "bootstrap",
     "fix_config",
     "gateway_token_file",
+    "layout",
     "log_level",
     "page_certfile",
     "page_keyfile",

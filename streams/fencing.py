@@ -78,6 +78,15 @@ def lost(producer: AIOKafkaProducer, problem: BaseException, sent: Iterable[asyn
     return fenced(problem, [*sent, *_sender(producer)])
 
 
+async def stop_producer(producer: AIOKafkaProducer) -> None:
+    """Stop a producer that has no transaction under way, whether or not somebody else holds its id by now."""
+    try:
+        await producer.stop()
+    except Exception as problem:  # not only `KafkaError`: see `lost`
+        if not lost(producer, problem):
+            raise
+
+
 def reason(
     producer: AIOKafkaProducer, problem: BaseException, sent: Iterable[asyncio.Future[Any]] = ()
 ) -> BaseException:

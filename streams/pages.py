@@ -153,19 +153,20 @@ MAX_TOKEN_CHARS = 1_024
 """A longer token is not one but a mistake, and would not fit into a request."""
 
 
-def check_token(token: str, whose: str) -> None:
+def check_token(token: str, whose: str, *, least: int = 1) -> None:
     """Check that a request can carry a token.
 
     Args:
         token: the token.
         whose: it is, for the message.
+        least: how many characters it must have.
 
     Raises:
-        ValueError: none can.
+        ValueError: none can, or it is too short.
     """
-    if not (0 < len(token) <= MAX_TOKEN_CHARS and token.isascii() and token.isprintable() and " " not in token):
+    if not (least <= len(token) <= MAX_TOKEN_CHARS and token.isascii() and token.isprintable() and " " not in token):
         raise ValueError(
-            f"{whose} token must be 1 to {MAX_TOKEN_CHARS} printable ASCII characters without blanks, since it "
+            f"{whose} token must be {least} to {MAX_TOKEN_CHARS} printable ASCII characters without blanks, since it "
             "is sent in a header: make one with openssl rand -hex 32"
         )
 

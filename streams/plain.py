@@ -13,6 +13,7 @@ import msgspec
 import orjson
 
 from schemas.common import MAX_ID_CHARS, ErrorInfo
+from schemas.content import read_content
 from schemas.encode import encode
 from schemas.events import SessionInput, ToolCall
 from schemas.values import settle
@@ -42,21 +43,6 @@ def plain(value: Any) -> Any:
         return _text(value)
 
 
-def shown(result: Any) -> Any:
-    """Give a result as the model is shown it: blocks of content, as MCP and models' APIs have them, as their text.
-
-    Args:
-        result: anything.
-    """
-    found = plain(result)
-    blocks = isinstance(found, list) and found and all(isinstance(each, dict) and "type" in each for each in found)
-    if not blocks:
-        return found
-    from streams.importers.shape import result_of  # noqa: PLC0415 - few agents need what comes along with it
-
-    return result_of(found)
-
-
 def error_of(error: ErrorInfo | BaseException | str | None) -> ErrorInfo | None:
     """Give an error as events have it.
 
@@ -80,6 +66,8 @@ def status_of(error: ErrorInfo | BaseException | str | None) -> Literal["error",
 def encoded(event: SessionInput, privacy: Level, key: bytes = b"") -> tuple[SessionInput, bytes]:
     """Give an event as it may be sent, and its JSON; a call that is too long is cut as with a stricter level.
 
+    A result that is blocks of content is sent as the text that the model is shown.
+
     Args:
         event: the event.
         privacy: what may be sent of a call's content.
@@ -90,6 +78,9 @@ def encoded(event: SessionInput, privacy: Level, key: bytes = b"") -> tuple[Sess
     """
     if not isinstance(event, ToolCall):
         return event, _short(encode(event))
+    value, failed = read_content(event.result)
+    status = event.status or ("error" if failed else None)
+    event = msgspec.structs.replace(event, result=value, status=status)
     levels: tuple[Level, ...] = (privacy, "excerpts")
     for level in levels:
         sent = reduce(event, level, key)

@@ -32,6 +32,9 @@ POLL_MS = 200
 DEFAULT_SECONDS = 60.0
 """How long a look at a topic may take before it is given up: a week of alerts of a large fleet is read in a few."""
 
+NEWS_MS = 30_000
+"""How soon partitions that are added to a topic are noticed; aiokafka by itself asks every five minutes."""
+
 Positions = dict[TopicPartition, int]
 """For each partition of one topic the offset to read next."""
 
@@ -127,18 +130,38 @@ class Reader:
     async def follow(self, positions: Positions, *, key: bytes | None = None) -> AsyncIterator[ConsumerRecord]:
         """Give what comes from given positions on, without an end: whoever calls says how long.
 
+        Where no key is given, partitions that are added to the topics meanwhile are read from their beginning.
+
         Args:
             positions: where to begin, as `ends` gave it.
             key: only this key's records; None for all.
         """
+        standing = dict(positions)
+        self._go_to(standing)
+        while True:
+            for tp, records in (await self._client.getmany(timeout_ms=POLL_MS)).items():
+                for record in records:
+                    standing[tp] = record.offset + 1
+                    if key in {None, record.key}:
+                        yield record
+            added = self._added(standing) if key is None else {}
+            if added:
+                standing |= added
+                self._go_to(standing)
+
+    def _go_to(self, positions: Positions) -> None:
         self._client.assign(list(positions))
         for tp, offset in positions.items():
             self._client.seek(tp, offset)
-        while True:
-            for records in (await self._client.getmany(timeout_ms=POLL_MS)).values():
-                for record in records:
-                    if key in {None, record.key}:
-                        yield record
+
+    def _added(self, known: Positions) -> Positions:
+        """Give the beginnings of the partitions that topics have beyond those that are known, as the client knows."""
+        found = {
+            TopicPartition(name, number)
+            for name in {tp.topic for tp in known}
+            for number in self._client.partitions_for_topic(name) or ()
+        }
+        return dict.fromkeys(found - known.keys(), 0)
 
     async def _starts(self, name: str, ends: Positions, since: datetime | None, deadline: float) -> Positions:
         tps = list(ends)
@@ -199,7 +222,7 @@ async def reading(
                 problems = missing_topics(kafka, set(needed) - counts.keys(), None, None)
                 if problems:
                     raise TopicsError(problems)
-                client = await stack.enter_async_context(running(consumer(kafka), kafka))
+                client = await stack.enter_async_context(running(consumer(kafka, metadata_max_age_ms=NEWS_MS), kafka))
         except TimeoutError as problem:
             raise unavailable(kafka, TimeoutError(f"no answer within {seconds:g} s")) from problem
         yield Reader(kafka, client, counts, seconds)

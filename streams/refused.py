@@ -33,7 +33,7 @@ WRONG_NAME = (62, 64)
 EXPIRED = 10
 """OpenSSL's code for a certificate that has expired (X509_V_ERR_CERT_HAS_EXPIRED)."""
 
-RIGHTS = "`traction acl check` tells what is missing, `traction acl apply` grants it (docs/security.md)"
+RIGHTS = "`traction acl diff` tells what is missing, `traction acl apply` grants it (docs/security.md)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,10 @@ MAX_LINE_BYTES = 8 * 1024 * 1024 + 4096
 _CURRENT = "current"
 _ENDING = ".ndjson"
 _LOCK = "sending"
-_DROPPED = "dropped"
+COUNTED = ("dropped", "refused", "too-large", "cut-short")
+"""What is counted of what nobody gets: bytes for which there was no room, and lines or payloads that were refused, were
+too large to be kept, or never came to their end."""
+
 _PRIVATE = 0o600
 _TRIES = 50
 _BETWEEN_TRIES_S = 0.001
@@ -94,9 +97,65 @@ class Spool:
         """Give how many bytes are kept."""
         return sum(size for _, size in self._segments()) + self._size_of(_CURRENT)
 
-    def dropped(self) -> int:
-        """Give how many bytes were dropped since the bound was reached first."""
-        return self._size_of(_DROPPED)
+    def count(self, what: str, by: int = 1) -> None:
+        """Count something of `COUNTED`, in a file of as many zeros, which take no room and need no parsing.
+
+        Raises:
+            OSError: the directory cannot be written.
+        """
+        os.makedirs(self._directory, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes long to load
+        file = self._open_count(what)
+        try:
+            os.ftruncate(file, os.fstat(file).st_size + by)
+        finally:
+            os.close(file)
+
+    def counts(self) -> dict[str, int]:
+        """Give what was counted since it was forgotten last."""
+        return {what: self._size_of(what) for what in COUNTED}
+
+    def forget_counts(self) -> dict[str, int]:
+        """Give the same, and begin anew.
+
+        Raises:
+            OSError: the directory cannot be written.
+        """
+        found = self.counts()
+        for what in [name for name, size in found.items() if size]:
+            file = self._open_count(what)
+            try:
+                found[what] = os.fstat(file).st_size
+                os.ftruncate(file, 0)
+            finally:
+                os.close(file)
+        return found
+
+    def mark(self, name: str, seconds: float, now: float) -> bool:
+        """Tell whether something was not marked within so many seconds, and mark it.
+
+        Args:
+            name: what; no name of `COUNTED`.
+            seconds: how long a mark holds.
+            now: the time, in seconds since 1970.
+
+        Raises:
+            OSError: the directory cannot be written.
+        """
+        file = os.open(self._path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        try:
+            found = os.fstat(file)
+            if found.st_size and 0 <= now - found.st_mtime < seconds:
+                return False
+            os.ftruncate(file, 1)
+            os.utime(file, (now, now))
+        finally:
+            os.close(file)
+        return True
+
+    def _open_count(self, what: str) -> int:
+        file = os.open(self._path(what), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        _lock(file, tries=_TRIES)  # one that is stopped while it holds the lock must not stop the others
+        return file
 
     def drain(self, send: Callable[[bytes], Sent], *, most_bytes: int = MAX_BYTES) -> Drained:
         """Send what is kept, oldest first, and forget what was sent or refused; one process at a time does so.
@@ -164,7 +223,7 @@ class Spool:
         path = self._path(_CURRENT)
         while True:
             file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
-            _lock(file, tries=_TRIES)  # one that is stopped while it holds the lock must not stop the others
+            _lock(file, tries=_TRIES)  # likewise
             try:
                 if os.path.samestat(os.fstat(file), os.stat(path)):  # noqa: PTH116
                     return file
@@ -193,15 +252,7 @@ class Spool:
                 os.unlink(self._path(oldest))  # noqa: PTH108
             except FileNotFoundError:
                 continue  # it was sent
-            self._count_dropped(gone)
-
-    def _count_dropped(self, size: int) -> None:
-        """Make a file of as many zeros, which take no room: a counter that needs no reading and no parsing."""
-        file = os.open(self._path(_DROPPED), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
-        try:
-            os.ftruncate(file, os.fstat(file).st_size + size)
-        finally:
-            os.close(file)
+            self.count("dropped", gone)
 
     def _segments(self) -> list[tuple[str, int]]:
         try:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import shlex
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from aiokafka.admin import NewTopic
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import TopicAlreadyExistsError, for_code
 
 from schemas import topics as contract
 from schemas.topics import Topic
@@ -104,13 +103,15 @@ class Found:
         name: its name on the brokers.
         partitions: how many.
         replication: copies of the partition that has fewest.
-        config: what differs in it from the brokers' defaults or was set; empty unless asked for.
+        config: its configuration as it is in force, in the broker's names; empty unless asked for.
+        chosen: the names of those that were set for this topic; empty unless asked for.
     """
 
     name: str
     partitions: int
     replication: int
     config: dict[str, str] = field(default_factory=dict)
+    chosen: frozenset[str] = frozenset()
 
 
 def changelog_name(app_id: str, table: str = SESSIONS_TABLE) -> str:
@@ -139,7 +140,12 @@ def ladders_name(group: str) -> str:
 
 
 def plan(
-    settings: KafkaSettings, *, partitions: int, app_id: str = DEFAULT_APP_ID, group: str | None = None
+    settings: KafkaSettings,
+    *,
+    partitions: int,
+    app_id: str = DEFAULT_APP_ID,
+    group: str | None = None,
+    config: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[Plan, ...]:
     """Say which topics there should be.
 
@@ -148,6 +154,7 @@ def plan(
         partitions: of the session inputs, the processes' own topics, and what is written by session or task.
         app_id: the worker's.
         group: the escalation consumer's; None for `default_group`.
+        config: by a topic's name on the brokers, what goes before our own configuration of it.
     """
     plans = [
         Plan(
@@ -159,8 +166,20 @@ def plan(
         for topic in contract.TOPICS
     ]
     own = worker_topics(app_id) | {ladders_name(group or default_group(app_id)): STATES_CONFIG}
-    plans += [Plan(name, partitions, config, same_partitions=True) for name, config in own.items()]
-    return tuple(plans)
+    plans += [Plan(name, partitions, states, same_partitions=True) for name, states in own.items()]
+    chosen = config or {}
+    return tuple(replace(each, config=each.config | dict(chosen.get(each.name, {}))) for each in plans)
+
+
+def copies(wanted: int | None, brokers: int) -> int:
+    """Say how many copies each partition should have: as many as wanted, else 3, or as many as there are brokers."""
+    return min(REPLICATION, brokers) if wanted is None else wanted
+
+
+def configured(wanted: Plan, replication: int) -> dict[str, str]:
+    """Give the whole configuration of a topic that has so many copies."""
+    # A record counts as written when two brokers have it.
+    return ({"min.insync.replicas": "2"} if replication >= REPLICATION else {}) | wanted.config
 
 
 def _same_partitions(topic: Topic) -> bool:
@@ -195,6 +214,7 @@ async def create_topics(
     replication: int | None = None,
     app_id: str = DEFAULT_APP_ID,
     group: str | None = None,
+    config: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Outcome]:
     """Create what is missing of the contract's topics and the processes' own.
 
@@ -206,6 +226,7 @@ async def create_topics(
         replication: copies of each partition; None means 3, or as many as there are brokers when these are fewer.
         app_id: the worker's.
         group: the escalation consumer's; None for `default_group`.
+        config: by a topic's name, what goes before our own configuration of it.
 
     Returns:
         What became of each topic, by name.
@@ -216,8 +237,8 @@ async def create_topics(
             refuse to create one.
     """
     async with running(admin(settings), settings) as client:
-        wanted = plan(settings, partitions=partitions, app_id=app_id, group=group)
-        found = await _describe(client, {each.name for each in wanted})
+        wanted = plan(settings, partitions=partitions, app_id=app_id, group=group, config=config)
+        found = await describe(client, {each.name for each in wanted})
         problems = _other_partitions(wanted, found)
         if problems:
             raise TopicsError(problems)
@@ -225,7 +246,7 @@ async def create_topics(
         created: set[str] = set()
         if missing:
             brokers = len((await client.describe_cluster())["brokers"])
-            created = await _create(client, missing, min(REPLICATION, brokers) if replication is None else replication)
+            created = await _create(client, missing, copies(replication, brokers))
             found = await _describe_all(client, {each.name for each in wanted})
             problems = _other_partitions(wanted, found)  # somebody else may have been quicker, and wanted others
             if problems:
@@ -244,12 +265,10 @@ def _other_partitions(wanted: Iterable[Plan], found: Mapping[str, Found]) -> lis
 
 
 async def _create(client: AIOKafkaAdminClient, missing: list[Plan], replication: int) -> set[str]:
-    new = []
-    for each in missing:
-        config = dict(each.config)
-        if replication >= REPLICATION:
-            config["min.insync.replicas"] = "2"  # a record counts as written when two brokers have it
-        new.append(NewTopic(each.name, each.partitions, replication, topic_configs=config))
+    new = [
+        NewTopic(each.name, each.partitions, replication, topic_configs=configured(each, replication))
+        for each in missing
+    ]
     response = await client.create_topics(new)
     created, problems = set(), []
     for name, code, message, *_ in response.topic_errors:
@@ -261,32 +280,6 @@ async def _create(client: AIOKafkaAdminClient, missing: list[Plan], replication:
     if problems:
         raise TopicsError(problems)
     return created
-
-
-async def find_topics(
-    settings: KafkaSettings, *, app_id: str = DEFAULT_APP_ID, group: str | None = None
-) -> dict[str, Found | None]:
-    """Look at what there is of our topics, with their configuration.
-
-    Args:
-        settings: where and how to connect.
-        app_id: the worker's.
-        group: the escalation consumer's; None for `default_group`.
-
-    Returns:
-        Each topic that should be there, by name, None for those that are not.
-
-    Raises:
-        KafkaUnavailable: the brokers cannot be reached.
-    """
-    names = [each.name for each in plan(settings, partitions=1, app_id=app_id, group=group)]
-    async with running(admin(settings), settings) as client:
-        found = await _describe(client, names)
-        configs = await _configs(client, list(found))
-    return {
-        name: Found(name, found[name].partitions, found[name].replication, configs[name]) if name in found else None
-        for name in names
-    }
 
 
 async def check_topics(
@@ -337,7 +330,7 @@ async def partition_counts(settings: KafkaSettings, names: Collection[str]) -> d
         KafkaUnavailable: the brokers cannot be reached.
     """
     async with running(admin(settings), settings) as client:
-        return {name: found.partitions for name, found in (await _describe(client, names)).items()}
+        return {name: found.partitions for name, found in (await describe(client, names)).items()}
 
 
 def missing_topics(settings: KafkaSettings, names: Collection[str], app_id: str | None, group: str | None) -> list[str]:
@@ -374,13 +367,14 @@ async def _describe_all(client: AIOKafkaAdminClient, names: Collection[str]) -> 
     """Describe topics; those that are not there are looked for again, since brokers learn of new ones with a delay."""
     deadline = time.monotonic() + KNOWN_SECONDS
     while True:
-        found = await _describe(client, names)
+        found = await describe(client, names)
         if len(found) == len(set(names)) or time.monotonic() > deadline:
             return found
         await asyncio.sleep(0.1)
 
 
-async def _describe(client: AIOKafkaAdminClient, names: Collection[str]) -> dict[str, Found]:
+async def describe(client: AIOKafkaAdminClient, names: Collection[str]) -> dict[str, Found]:
+    """Describe those topics of the given names that there are, without their configuration."""
     # All topics are asked for, not ours by name: asking for a name creates it where the brokers allow that.
     found = {}
     for topic in await client.describe_topics():
@@ -388,16 +382,3 @@ async def _describe(client: AIOKafkaAdminClient, names: Collection[str]) -> dict
             parts = topic["partitions"]
             found[topic["topic"]] = Found(topic["topic"], len(parts), min(len(part["replicas"]) for part in parts))
     return found
-
-
-async def _configs(client: AIOKafkaAdminClient, names: list[str]) -> dict[str, dict[str, str]]:
-    configs: dict[str, dict[str, str]] = {name: {} for name in names}
-    if not names:
-        return configs
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-    for response in await client.describe_configs(resources):
-        for code, message, _, name, entries in response.resources:
-            if code:
-                raise KafkaError(f"the configuration of {name} cannot be read: {message or for_code(code).__name__}")
-            configs[name] = {entry[0]: entry[1] for entry in entries if entry[1] is not None}
-    return configs

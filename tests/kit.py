@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import sys
 import time
 import urllib.request
@@ -31,10 +32,10 @@ from schemas.encode import encode, record_key
 from schemas.events import Control, FixAttempt, Review, SessionEvent, SessionInput, ToolCall
 from schemas.outputs import Alert, Evidence, LimitReached
 from streams.kafka import KafkaSettings, consumer, producer, running
-from streams.metrics import WorkerMetrics
 from streams.topics import SESSIONS_TABLE, TASKS_TABLE, changelog_name, task_events_name
 from streams.worker.app import build
 from streams.worker.judge import DETECTION
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.records import HEARTBEAT_KEY, decode_stored
 from streams.worker.settings import WorkerSettings
 from tests.processes import READY_SECONDS, TRACTION, TractionProcess
@@ -346,6 +347,11 @@ async def assert_same(wire: Wire, wanted: Outcome) -> None:
     assert {name for name, state in states.items() if state != wanted.states[name]} == set(), "states differ"
     assert tasks.keys() == wanted.tasks.keys()
     assert {name for name, state in tasks.items() if state != wanted.tasks[name]} == set(), "tasks differ"
+
+
+def metrics_on(page: str) -> set[str]:
+    """Give the names of our metrics that a page has, as the list of metrics names them."""
+    return set(re.findall("^# TYPE (traction_[a-z_]+) ", page, re.MULTILINE))
 
 
 class WorkerProcess(TractionProcess):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import HookMatcher
 
-from streams.adapters.watch import Enforcer, ends, instead
+from streams.adapters.watch import Enforcer, ends
 from streams.hooks.observed import streams_of
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from streams.adapters.watch import Watch
@@ -46,7 +47,7 @@ class _Hooks:
             return _stop(verdict)
         if verdict.action != "deny":
             return {}
-        return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=instead(verdict))
+        return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=refusal(verdict))
 
     async def after(self, said: Any, call_id: str | None, _: Any) -> Any:
         """Tell of a call that has a result."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain_core.messages import AIMessage, ToolMessage
 
-from streams.adapters.watch import Enforcer, beside, ends, instead
+from streams.adapters.watch import Enforcer, beside, ends
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,13 +37,13 @@ class TractionMiddleware(AgentMiddleware):  # type: ignore[misc]  # LangChain ne
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - LangChain's signature
         """End the run of a session that is to be stopped, with a last message that says why."""
         verdict = self._enforcer.ends()
-        return None if verdict is None else {"jump_to": "end", "messages": [AIMessage(instead(verdict))]}
+        return None if verdict is None else {"jump_to": "end", "messages": [AIMessage(refusal(verdict))]}
 
     @hook_config(can_jump_to=["end"])  # type: ignore[untyped-decorator]  # as above
     async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002 - as above
         """Do the same."""
         verdict = self._enforcer.ends()
-        return None if verdict is None else {"jump_to": "end", "messages": [AIMessage(instead(verdict))]}
+        return None if verdict is None else {"jump_to": "end", "messages": [AIMessage(refusal(verdict))]}
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Ask about a call, have it made, and tell of it."""
@@ -73,7 +74,7 @@ class TractionMiddleware(AgentMiddleware):  # type: ignore[misc]  # LangChain ne
     def _refused(self, call: Any) -> Any:
         verdict = self._enforcer.before(call["name"], call["args"])
         if verdict.action == "deny" or ends(verdict):
-            return ToolMessage(instead(verdict), tool_call_id=call["id"], name=call["name"], status="error")
+            return ToolMessage(refusal(verdict), tool_call_id=call["id"], name=call["name"], status="error")
         return None
 
     def _told(self, call: Any, result: Any) -> Any:

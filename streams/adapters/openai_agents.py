@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from agents import FunctionTool
 from agents.tool_guardrails import ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
 
-from streams.adapters.watch import Enforcer, beside, ends, instead
+from streams.adapters.watch import Enforcer, beside, ends
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from streams.adapters.watch import Watch
@@ -67,7 +68,7 @@ class _Guardrails:
         if ends(verdict):
             return ToolGuardrailFunctionOutput.raise_exception(verdict)
         if verdict.action == "deny":
-            return ToolGuardrailFunctionOutput.reject_content(instead(verdict), verdict)
+            return ToolGuardrailFunctionOutput.reject_content(refusal(verdict), verdict)
         return ToolGuardrailFunctionOutput.allow()
 
     async def after(self, data: Any) -> Any:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai import ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
 
-from streams.adapters.watch import Enforcer, SessionStopped, beside, ends, instead
+from streams.adapters.watch import Enforcer, SessionStopped, beside, ends
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,7 +51,7 @@ class TractionCapability(AbstractCapability[Any]):  # type: ignore[misc]  # Pyda
         if ends(verdict):
             raise SessionStopped(verdict)
         if verdict.action == "deny":
-            return instead(verdict)
+            return refusal(verdict)
         try:
             result = await handler(args)
         except Exception as problem:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from smolagents import ActionStep, CodeAgent
 from smolagents.local_python_executor import CodeOutput
 
-from streams.adapters.watch import Enforcer, beside, ends, instead
+from streams.adapters.watch import Enforcer, beside, ends
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from streams.adapters.watch import Watch
@@ -54,7 +55,7 @@ class _Watching:
         verdict = self._enforcer.before(tool, arguments)
         if ends(verdict):
             self._agent.interrupt()
-        return instead(verdict) if ends(verdict) or verdict.action == "deny" else None
+        return refusal(verdict) if ends(verdict) or verdict.action == "deny" else None
 
     def after(self, tool: str, arguments: Any, result: Any = None, error: BaseException | None = None) -> None:
         """Tell of a call."""

@@ -156,14 +156,6 @@ def ends(verdict: Verdict) -> bool:
     return verdict.action in {"stop", "ask"}
 
 
-def instead(verdict: Verdict) -> str:
-    """Give what the model reads in the place of the result of a call that was not made."""
-    if ends(verdict):
-        return f"This call was not made: the session is stopped. {verdict.text}"
-    why = "it repeats the one before" if verdict.calls else "the session is paused"
-    return f"This call was not made: {why}.\n{verdict.text}"
-
-
 def beside(text: str, verdict: Verdict) -> str:
     """Give a result with guidance behind it."""
     return f"{text}\n\n[Traction] {verdict.text}"

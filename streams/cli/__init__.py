@@ -14,6 +14,7 @@ from typing import NamedTuple
 import click
 
 from streams.cli.output import OutputError, guard, tell
+from streams.cli.sections import arrange
 from streams.config import LIMITS_TABLE, Config, ConfigError, flag, load
 from streams.masking import mask_failures, masked
 
@@ -33,8 +34,8 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "broker": Entry("streams.cli.broker:broker", "Run an Apache Kafka broker for development and tests."),
-    "topics": Entry("streams.cli.topics:topics", "Create and check the topics."),
-    "acl": Entry("streams.cli.acl:acl", "See, create and check who may do what on the brokers (ACLs)."),
+    "topics": Entry("streams.cli.topics:topics", "Create, check and compare the topics."),
+    "acl": Entry("streams.cli.acl:acl", "See, create and compare who may do what on the brokers (ACLs)."),
     "worker": Entry("streams.cli.worker:worker", "Read agents' events, detect wheelspin, write alerts."),
     "escalate": Entry(
         "streams.cli.escalate:escalate", "Do what the policy says about loops, step by step, until they end."
@@ -53,6 +54,9 @@ COMMANDS = {
         "See which tasks flap and how far they have climbed; clear one, so that it is tried again.",
     ),
     "alerts": Entry("streams.cli.alerts:alerts", "Follow alerts as they come; say that one was wrong."),
+    "forget": Entry(
+        "streams.cli.forget:forget", "Have a session or task forgotten, and say what stays where and for how long."
+    ),
     "dead-letters": Entry(
         "streams.cli.dead_letters:dead_letters",
         "See what was refused and why; put it back once what was wrong is mended.",
@@ -63,6 +67,7 @@ COMMANDS = {
     "settings": Entry(
         "streams.cli.settings:settings", "See which settings are in force for a command, and where each comes from."
     ),
+    "metrics": Entry("streams.cli.metrics:metrics", "List the metrics of all processes."),
     "replay": Entry("streams.cli.replay:replay", "Run the detectors over recorded sessions, in files or directories."),
     "backtest": Entry(
         "streams.cli.backtest:backtest", "Score the detectors on recorded sessions that a person has labelled."
@@ -89,6 +94,7 @@ class LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name].target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         name_variables(command, f"{VARIABLES}_{cmd_name.upper().replace('-', '_')}")
+        arrange(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

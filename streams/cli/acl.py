@@ -1,4 +1,4 @@
-"""`traction acl`: shows, creates and checks who may do what on the brokers.
+"""`traction acl`: shows, creates and compares who may do what on the brokers.
 
 Only words and options here; `streams.access` does it.
 """
@@ -8,13 +8,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import shlex
-import tomllib
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import msgspec
 import orjson
 from aiokafka.errors import KafkaError
 
@@ -29,13 +26,16 @@ from streams.access.roles import (
     roles,
     rules,
 )
+from streams.cli.layout import layout_option, with_layout
 from streams.cli.options import kafka_options, log_options
 from streams.kafka import KafkaUnavailable, admin, running, unavailable
+from streams.layout import principal_problem
 from streams.topics import DEFAULT_APP_ID, default_group
 from streams.topics import bridge_group as default_bridge_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from pathlib import Path
 
     from streams.access.rules import Rule
     from streams.cli.options import Command
@@ -56,11 +56,9 @@ class Held(click.ParamType):
         if isinstance(value, tuple):
             return value
         role, _, principal = str(value).partition("=")
-        if role not in roles():
-            self.fail(f"there is no role {role!r}; there are {', '.join(roles())}", param, ctx)
-        kind, _, name = principal.partition(":")
-        if not (kind and name and name.isprintable()) or name == "*":
-            self.fail(f"{principal!r} is no one's principal; give for example {role}=User:{role}", param, ctx)
+        problem = principal_problem(role, principal)
+        if problem:
+            self.fail(problem, param, ctx)
         return role, principal
 
 
@@ -77,42 +75,18 @@ class Name(click.ParamType):
         return name
 
 
-class HeldFile(click.Path):
-    """A TOML file with a key for each role: its principals."""
-
-    def __init__(self) -> None:
-        super().__init__(exists=True, dir_okay=False, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read and check the file."""
-        path: Any = super().convert(value, param, ctx)
-        try:
-            table = msgspec.convert(tomllib.loads(path.read_text("utf-8")), dict[str, list[str]])
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
-            self.fail(
-                f"{path} cannot be used: {problem}; write a line for each role, "
-                'for example worker = ["User:traction-worker"]',
-                param,
-                ctx,
-            )
-        try:
-            return [Held().convert(f"{role}={each}", param, ctx) for role, named in table.items() for each in named]
-        except click.BadParameter as problem:
-            self.fail(f"{path}: {problem.message}", param, ctx)
-
-
 def acl_options(command: Command) -> Command:
     """Give a command the principals and names, as its arguments `principals` and `names`."""
 
+    @layout_option
     @click.option(
         "--principal",
         "held",
         multiple=True,
         type=Held(),
         metavar="ROLE=User:NAME",
-        help=f"Who has which role; several times. Roles: {', '.join(roles())}.",
+        help=f"Who has which role, besides what the layout says; several times. Roles: {', '.join(roles())}.",
     )
-    @click.option("--principals", "file", type=HeldFile(), metavar="FILE.toml", help="The same as a file.")
     @click.option("--app-id", type=Name(), default=DEFAULT_APP_ID, help="The workers' application id.")
     @click.option("--group", type=Name(), help="Group of traction escalate.  [default: APP_ID-escalation]")
     @click.option(
@@ -131,7 +105,7 @@ def acl_options(command: Command) -> Command:
     def with_acl(
         *,
         held: tuple[tuple[str, str], ...],
-        file: list[tuple[str, str]] | None,
+        layout_file: Path | None,
         app_id: str,
         group: str | None,
         orchestrator_group: str,
@@ -141,8 +115,8 @@ def acl_options(command: Command) -> Command:
         kafka: KafkaSettings,
         **others: Any,
     ) -> Any:
-        principals: Principals = {}
-        for role, principal in (*(file or ()), *held):
+        principals: Principals = dict(with_layout(layout_file).principals)
+        for role, principal in held:
             principals[role] = (*principals.get(role, ()), principal)
         names = Names(
             kafka.prefix,
@@ -167,10 +141,10 @@ Exit codes:
 """,
 )
 def acl() -> None:
-    """See, create and check who may do what on the brokers (ACLs).
+    """See, create and compare who may do what on the brokers (ACLs).
 
     Each role has the rights that it needs and no more: agents' harness cannot write alerts, workers cannot write what
-    agents did, sinks can only read notifications. Creating and checking rules needs the right to alter and describe
+    agents did, sinks can only read notifications. Creating and comparing rules needs the right to alter and describe
     the cluster.
     """
 
@@ -202,7 +176,7 @@ def show(*, kafka: KafkaSettings, principals: Principals, names: Names, as_json:
     epilog="""\b
 Examples:
   traction acl apply --dry-run --principal worker=User:traction-worker
-  traction acl apply --principals deploy/principals.toml
+  traction acl apply --layout deploy/kafka.toml
   traction acl apply --principal escalation=User:traction-e --principal sinks=User:traction-e
 """,
 )
@@ -231,12 +205,12 @@ def apply(*, kafka: KafkaSettings, principals: Principals, names: Names, as_json
 @acl.command(
     epilog="""\b
 Examples:
-  traction acl check --principals deploy/principals.toml
-  traction acl check --principal worker=User:traction-worker --principal harness=User:agents --json
+  traction acl diff --layout deploy/kafka.toml
+  traction acl diff --principal worker=User:traction-worker --principal harness=User:agents --json
 """,
 )
 @acl_options
-def check(*, kafka: KafkaSettings, principals: Principals, names: Names, as_json: bool) -> int:
+def diff(*, kafka: KafkaSettings, principals: Principals, names: Names, as_json: bool) -> int:
     """Tell what is missing on the brokers, and what our principals may do beyond their roles.
 
     Also names others who may change what is ours; that is not counted as wrong, since they may have to. Super users of
@@ -273,7 +247,7 @@ def check(*, kafka: KafkaSettings, principals: Principals, names: Names, as_json
 def _some(principals: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
     if not principals:
         raise click.UsageError(
-            "nobody is named: say who has which role by --principals FILE.toml, or --principal worker=User:NAME"
+            "nobody is named: say who has which role by --layout FILE.toml, or --principal worker=User:NAME"
         )
     return principals
 

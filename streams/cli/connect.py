@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import click
 import orjson
 
+from streams.cli.output import agreed
 from streams.connect import (
     AGENTS,
     Agent,
@@ -174,15 +175,7 @@ def _agreed(change: Change, *, yes: bool, as_json: bool) -> bool:
     colour: Callable[[str], str] = _coloured if sys.stdout.isatty() else str
     for each in change.diff().splitlines():
         click.echo(colour(_shown(each)))
-    if yes:
-        return True
-    if not _is_terminal():
-        raise click.UsageError("there is nobody to ask: say --yes, once you have seen the change above")
-    return click.confirm("Change it?")
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty()
+    return yes or agreed("Change it?", "say --yes, once you have seen the change above")
 
 
 def _shown(text: str) -> str:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from streams.cli.options import SharedOption
 from streams.cli.secrets import SECRETS, secret
+from streams.cli.sections import SharedOption
 from streams.config import SHARED_TABLE, flag, suggest
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from streams.cli.loop import run
 from streams.cli.options import Number, gateway_token_option, kafka_options, log_options, page_options
 from streams.cli.output import announce
 from streams.gateway.process import serve
-from streams.gateway.settings import MEBIBYTE, GatewaySettings
+from streams.gateway.settings import MAX_BODY_BYTES, MEBIBYTE, GatewaySettings
 from streams.kafka import KafkaUnavailable, unavailable
 from streams.pages import PageError
 from streams.privacy import Level
@@ -53,6 +53,13 @@ Exit codes:
     "--without-token", is_flag=True, help="Take requests of everyone who reaches --host, also from elsewhere."
 )
 @click.option(
+    "--host-name",
+    "host_names",
+    multiple=True,
+    metavar="NAME",
+    help="A further name by which requests may call a gateway on this machine, as behind a proxy; may be repeated.",
+)
+@click.option(
     "--reviews", is_flag=True, help="Take reviews too, from whoever has a token: agents could approve themselves."
 )
 @click.option(
@@ -64,7 +71,7 @@ Exit codes:
 @click.option(
     "--max-body",
     default=DEFAULTS.max_body_bytes // MEBIBYTE,
-    type=click.IntRange(1, 16),
+    type=click.IntRange(1, MAX_BODY_BYTES // MEBIBYTE),
     metavar="MIB",
     help="Longest body, as it comes and unpacked, in MiB.",
 )
@@ -97,6 +104,7 @@ def ingest(
     pages: PageSettings,
     tokens: tuple[str, ...],
     without_token: bool,
+    host_names: tuple[str, ...],
     reviews: bool,
     privacy: Level,
     max_body: int,
@@ -120,6 +128,7 @@ def ingest(
     try:
         settings = GatewaySettings(
             tokens=tokens,
+            names=host_names,
             reviews=reviews,
             privacy=privacy,
             max_body_bytes=max_body * MEBIBYTE,

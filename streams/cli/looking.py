@@ -142,10 +142,13 @@ def reading_options(command: Command) -> Command:
 
 
 def decision_options(command: Command) -> Command:
-    """Give a command `--by` and `--reason`: who decides and why."""
+    """Give a command `--by` and `--reason`: who decides and why. Such a command names one thing, and asks nothing."""
 
     @click.option("--by", metavar="NAME", help="Who decides.  [default: the login name]")
     @click.option("--reason", metavar="TEXT", help="Why: it is kept with the decision, for others.")
+    @click.option(
+        "--yes", is_flag=True, expose_value=False, help="For scripts that say it to every command: this one never asks."
+    )
     @functools.wraps(command)
     def with_decision(*, by: str | None, reason: str | None, **given: Any) -> Any:
         for name, text, most in (("--by", by, MAX_ID_CHARS), ("--reason", reason, 4_096)):

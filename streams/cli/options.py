@@ -9,7 +9,6 @@ import functools
 import ipaddress
 import logging
 import math
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -22,7 +21,7 @@ import msgspec
 from detectors.weights import InvalidWeights, read_weights
 from schemas.topics import DEFAULT_PREFIX
 from streams.cli.secrets import secret
-from streams.config import flag
+from streams.cli.sections import CONNECTION, PAGES, SharedOption
 from streams.escalation.text import line
 from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
 from streams.masking import MaskingFormatter
@@ -97,14 +96,6 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
-class SharedOption(click.Option):
-    """An option that the environment may set for one command (TRACTION_WORKER_PREFIX) or for all (TRACTION_PREFIX)."""
-
-    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Find the option's value in the environment: the command's own variable comes first."""
-        return super().resolve_envvar_value(ctx) or os.environ.get(f"TRACTION_{flag(self).upper()}") or None
-
-
 def shared(name: str, text: str, argument: str | None = None, **attributes: Any) -> Callable[[Command], Command]:
     """Make an option of several commands, whose help names its environment variable.
 
@@ -121,43 +112,46 @@ def shared(name: str, text: str, argument: str | None = None, **attributes: Any)
 
 def kafka_options(command: Command) -> Command:
     """Give a command the options to reach Kafka, as its argument `kafka`, a `KafkaSettings`."""
+    connecting = functools.partial(shared, section=CONNECTION)
 
-    @shared(
+    @connecting(
         "--bootstrap",
         "Kafka brokers to connect to first.",
         metavar="HOST:PORT[,...]",
         default=DEFAULT_BOOTSTRAP,
         type=Brokers(),
     )
-    @shared("--prefix", "What every topic's name starts with.", default=DEFAULT_PREFIX)
-    @shared(
+    @connecting("--prefix", "What every topic's name starts with.", default=DEFAULT_PREFIX)
+    @connecting(
         "--security-protocol",
         "How connections are encrypted and log in.",
         default="PLAINTEXT",
         type=click.Choice(get_args(SecurityProtocol)),
     )
-    @shared("--sasl-mechanism", "How to log in.", default="SCRAM-SHA-512", type=click.Choice(get_args(SaslMechanism)))
-    @shared("--sasl-username", "User name to log in with; with a token server the client id.")
-    @shared(
+    @connecting(
+        "--sasl-mechanism", "How to log in.", default="SCRAM-SHA-512", type=click.Choice(get_args(SaslMechanism))
+    )
+    @connecting("--sasl-username", "User name to log in with; with a token server the client id.")
+    @connecting(
         "--sasl-password-file",
         "File with the password, or the client's secret; else the variable TRACTION_SASL_PASSWORD is read.",
         type=FILE,
     )
-    @shared(
+    @connecting(
         "--sasl-token-file",
         "File with the token for OAUTHBEARER, which somebody keeps fresh; read at each login.",
         type=FILE,
     )
-    @shared(
+    @connecting(
         "--sasl-token-url",
         "Token server that gives one for the client id and secret.",
         metavar="URL",
         type=TokenUrl(),
     )
-    @shared("--sasl-token-scope", "Scope that it is asked for.", metavar="SCOPE")
-    @shared("--ssl-cafile", "Authorities that signed the brokers' certificates, PEM; else the system's.", type=FILE)
-    @shared("--ssl-certfile", "Our own certificate, PEM, for brokers that ask for one.", type=FILE)
-    @shared("--ssl-keyfile", "Its private key, PEM, without a passphrase.", type=FILE)
+    @connecting("--sasl-token-scope", "Scope that it is asked for.", metavar="SCOPE")
+    @connecting("--ssl-cafile", "Authorities that signed the brokers' certificates, PEM; else the system's.", type=FILE)
+    @connecting("--ssl-certfile", "Our own certificate, PEM, for brokers that ask for one.", type=FILE)
+    @connecting("--ssl-keyfile", "Its private key, PEM, without a passphrase.", type=FILE)
     @functools.wraps(command)
     def with_kafka(
         *,
@@ -226,13 +220,15 @@ def page_options(
             "File with the token that /metrics and details of health ask for; else the variable TRACTION_PAGE_TOKEN "
             "is read.",
             type=FILE,
+            section=PAGES,
         )
         @shared(
             "--page-certfile",
             "Certificate to encrypt the pages with, and its chain, PEM; read anew when it is renewed.",
             type=FILE,
+            section=PAGES,
         )
-        @shared("--page-keyfile", "Its private key, PEM, without a passphrase.", type=FILE)
+        @shared("--page-keyfile", "Its private key, PEM, without a passphrase.", type=FILE, section=PAGES)
         @functools.wraps(command)
         def with_pages(
             *,

@@ -104,6 +104,24 @@ def json_text(value: Any, *, indent: int = -1) -> bytes:
     return _STEERING.sub(lambda found: json.dumps(found[0])[1:-1], encoded.decode()).encode()
 
 
+def agreed(question: str, remedy: str) -> bool:
+    """Ask on standard error, and take the answer from standard input.
+
+    Args:
+        question: what is asked.
+        remedy: what to say on the command line where nobody can be asked.
+
+    Raises:
+        click.ClickException: there is no answer.
+    """
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as problem:
+        if isinstance(problem.__context__, EOFError):
+            raise click.ClickException(f"there is nobody to ask: {remedy}") from None
+        raise
+
+
 def announce(text: str) -> None:
     """Print a line that a process goes on without: who waited for it may be gone, and the work is not."""
     try:

@@ -14,6 +14,7 @@ import click
 from schemas.common import MAX_ID_CHARS
 from streams.cli.letter_options import Position, Progress, choice_options, on_brokers
 from streams.cli.looking import json_option, line, login, reading_options, run
+from streams.cli.output import agreed
 from streams.letters.letter import Choice
 from streams.letters.replay import GO_ON, Order, Outcome, Replay, ReplayStopped
 from streams.letters.returns import WORDS
@@ -137,12 +138,7 @@ def _check_asking(*, asks: bool, as_json: bool) -> None:
 
 
 def _confirmed(meant: int) -> bool:
-    try:
-        return click.confirm(f"put {counted(meant, 'record')} back?", err=True)
-    except click.Abort as problem:
-        if isinstance(problem.__context__, EOFError):
-            raise click.ClickException("there is nobody to ask: say --yes, or --dry-run") from None
-        raise
+    return agreed(f"put {counted(meant, 'record')} back?", "say --yes, or --dry-run")
 
 
 async def _perform(work: Replay) -> Survey:

@@ -24,7 +24,7 @@ from streams.emitter.sending import ANSWERS, Counts, Item, Sending
 from streams.emitter.settings import EmitterSettings, from_environment
 from streams.emitter.told import Told
 from streams.identity import identifier
-from streams.plain import encoded, error_of, plain, shown, status_of
+from streams.plain import encoded, error_of, plain, status_of
 from streams.verdicts.model import CallKey, Verdict, call_key
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Emitter:
             about,
             tool=identifier(tool),
             arguments=plain(arguments),
-            result=shown(result),
+            result=plain(result),
             error=error_of(error),
             status=status or status_of(error),
             call_id=None if call_id is None else identifier(call_id),

@@ -138,7 +138,7 @@ class Bridge:
             heartbeat_interval_ms=min(HEARTBEAT_MS, self._settings.session_timeout_ms // 4),
             rebalance_timeout_ms=2 * self._settings.session_timeout_ms,
         )
-        watch = LagWatch(self._kafka, self._metrics, self._health, self._applied)
+        watch = LagWatch(self._kafka, self._metrics, self._health, self._applied, taking=self._under_way)
         offsets = consumer(self._kafka, isolation_level="read_uncommitted")
         async with contextlib.AsyncExitStack() as stack:
             for each in (client, offsets):
@@ -226,6 +226,11 @@ class Bridge:
         return {
             unit.tp: Applied(unit.position, unit.timestamp) for unit in self._owned.current().values() if unit.ready
         }
+
+    def _under_way(self) -> Mapping[str, int]:
+        units = self._owned.current().values()
+        taking = {f"taking {unit.tp.topic}-{unit.tp.partition}": 0 for unit in units if not unit.ready}
+        return taking | ({"letting go": 0} if self._owned.letting_go else {})
 
     def _tell(self) -> None:
         units = self._owned.current().values()

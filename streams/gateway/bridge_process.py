@@ -72,7 +72,9 @@ async def serve_bridge(
         which = ", ".join(partitions) or "none (other processes have them)"
         tell(f"bridge ready: {which}; pages at {pages.url}")
 
-    bridge = Bridge(kafka, settings, metrics=BridgeMetrics(registry, kafka), health=health, on_ready=ready)
+    metrics = BridgeMetrics(registry, kafka, settings.topics)
+    metrics.watch_health(health)
+    bridge = Bridge(kafka, settings, metrics=metrics, health=health, on_ready=ready)
     await check_rights(
         kafka,
         "bridge",

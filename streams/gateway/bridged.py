@@ -55,12 +55,16 @@ class Turn:
     Attributes:
         outputs: what is to be written.
         events: how many events, by topic.
-        refused: why records or events were refused.
+        taken: how many records were read whole, by topic.
+        dead: how many became dead letters, likewise.
+        refused: why.
         read: the counts of what was read.
     """
 
     outputs: list[Out] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
+    dead: Counter[str] = field(default_factory=Counter)
     refused: Counter[Reason] = field(default_factory=Counter)
     read: list[tuple[Signal, Mapped, list[Refusal]]] = field(default_factory=list)
 
@@ -71,7 +75,10 @@ class Turn:
             problem = self._map(record, mapping, memory, kafka)
         except InvalidEvent as refused:
             problem = refused
-        if problem is not None:
+        if problem is None:
+            self.taken[record.topic] += 1
+        else:
+            self.dead[record.topic] += 1
             self.refused[problem.reason] += 1
             letter = dead_letter(record, problem, mapping.group)
             self.outputs.append(Out(kafka.topic(topics.DEAD_LETTERS), letter.key, letter.value, letter.headers))
@@ -102,7 +109,11 @@ class Turn:
     def measure(self, metrics: BridgeMetrics) -> None:
         """Count what was committed."""
         for topic, count in self.events.items():
-            metrics.events.labels(topic, "accepted").inc(count)
+            metrics.written.labels(topic, "accepted").inc(count)
+        for topic, count in self.taken.items():
+            metrics.events.labels(topic, "applied").inc(count)
+        for topic, count in self.dead.items():
+            metrics.events.labels(topic, "dead").inc(count)
         for reason, count in self.refused.items():
             metrics.dead_letters.labels(reason).inc(count)
         for signal, mapped, unread in self.read:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import msgspec
-from aiokafka.errors import KafkaError
 
 from schemas.common import Identifier, Note
 from streams.client.answers import Answer
@@ -51,6 +50,9 @@ _SESSIONS: Final = "/v1/sessions/"
 _VERDICT: Final = "/verdict"
 _MAX_SESSION_CHARS: Final = 256
 
+LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
+"""What every machine calls itself."""
+
 
 class Said(msgspec.Struct, frozen=True):
     """What an agent answers to a verdict."""
@@ -73,6 +75,7 @@ class Gateway:
         sender: sends.
         live: tells what holds for sessions.
         metrics: takes what is measured.
+        names: by which requests may name this host, in small letters; None for any.
     """
 
     def __init__(
@@ -82,8 +85,11 @@ class Gateway:
         sender: Sender,
         live: LiveVerdicts,
         metrics: GatewayMetrics,
+        *,
+        names: frozenset[str] | None = None,
     ) -> None:
         self._settings = settings
+        self._names = names
         self._live = live
         self._metrics = metrics
         self._admission = Admission(settings, lambda: sender.bytes)
@@ -119,6 +125,12 @@ class Gateway:
         return given
 
     def _check_sender(self, request: web.BaseRequest) -> None:
+        if self._names is not None and _host(request) not in self._names:  # a page's own name that leads to us
+            raise Refused(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "this gateway has no such name; call it localhost or 127.0.0.1, or give traction ingest the name with "
+                "--host-name",
+            )
         if self._settings.tokens:
             if not bears(request, self._settings.tokens):
                 raise Refused(
@@ -176,13 +188,10 @@ class Gateway:
         except (msgspec.DecodeError, RecursionError):
             raise Refused(HTTPStatus.BAD_REQUEST, "the body is no JSON, or cut short") from None
         try:
-            async with asyncio.timeout(self._settings.ack_seconds):
-                await self._live.answer_to(said.session_id, said.answers, said.action, reason=said.reason)
+            await self._live.answer_to(said.session_id, said.answers, said.action, reason=said.reason)
         except LookupError:
             text = "answers: nothing of this id was asked of the session"
             raise Refused(HTTPStatus.NOT_FOUND, text) from None
-        except (KafkaError, TimeoutError):
-            raise away("the brokers did not take the answer; send the same again later") from None
         return told(HTTPStatus.OK, {})
 
 
@@ -199,6 +208,14 @@ def _route(request: web.BaseRequest) -> tuple[str, str]:
     if path.startswith(_SESSIONS) and path.endswith(_VERDICT):
         return "verdict", unquote(path.removeprefix(_SESSIONS).removesuffix(_VERDICT))
     return "other", path
+
+
+def _host(request: web.BaseRequest) -> str:
+    """Give the name by which the host was asked for, without a port; browsers always tell it."""
+    name = request.headers.get("Host", LOCAL_NAMES[0]).strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name.partition(":")[0].removesuffix(".")
 
 
 def _check_address(route: str, method: str) -> None:

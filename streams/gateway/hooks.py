@@ -14,7 +14,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import msgspec
-from aiokafka.errors import KafkaError
 
 from schemas.events import Instant, SessionEvent, ToolCall
 from schemas.invalid import InvalidEvent, Reason
@@ -23,7 +22,8 @@ from streams.gateway.refused import JSON, Refused
 from streams.gateway.settings import MAX_ITEMS
 from streams.hooks import AGENTS, Agents, NotRead, answer, denied, denies, read
 from streams.privacy import Level
-from streams.verdicts.model import GO_ON
+from streams.verdicts.model import GO_ON, UNLIKE
+from streams.verdicts.refusal import denial_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,7 +91,6 @@ class Hooks:
         self, settings: GatewaySettings, publisher: Publisher, live: LiveVerdicts, metrics: GatewayMetrics
     ) -> None:
         self._level = settings.privacy
-        self._ack_seconds = settings.ack_seconds
         self._publisher = publisher
         self._live = live
         self._metrics = metrics
@@ -126,7 +125,7 @@ class Hooks:
         await self._publisher.publish(items)
         enforce = mode == "enforce"
         verdict = self._verdict(observed) if enforce else GO_ON
-        await self.note([each.event for each in items.taken])
+        await self.note([each.event for each in items.taken], waits=observed.waits)
         said = answer(which, observed, verdict, enforce=enforce)
         if said:
             await self._told(observed, verdict, said)
@@ -154,13 +153,27 @@ class Hooks:
         gone = {each.index for each in posted.refused}
         return dataclasses.replace(posted, accepted=count - len(gone))
 
-    async def note(self, events: Iterable[SessionInput]) -> None:
-        """Take in what sessions did, as far as verdicts depend on it; that a call begins is asked about, not noted."""
+    async def note(self, events: Iterable[SessionInput], *, waits: bool = False) -> None:
+        """Take in what sessions did, as far as verdicts depend on it; that a call begins is asked about, not noted.
+
+        Args:
+            events: what they did.
+            waits: whether calls among them wait for something, as far as more is known of them than they tell.
+        """
         for number, event in enumerate(events, 1):
             if not number % NOTED_AT_ONCE:
                 await asyncio.sleep(0)  # hooks wait for their answers meanwhile
             if isinstance(event, SessionEvent) or (isinstance(event, ToolCall) and event.phase != "start"):
-                self._live.note(event)
+                self._live.note(event, waits=waits)
+            if isinstance(event, SessionEvent) and event.kind == "ended":
+                await self._settle(event.session_id)
+
+    async def _settle(self, session_id: str) -> None:
+        """Answer what a session that has ended was asked; failing that, it is when the termination is repeated."""
+        try:
+            await self._live.settle(session_id)
+        except Refused as problem:
+            logger.warning("a session has ended, and that cannot be answered yet: %s", problem)
 
     def _add_spooled(self, items: Items, index: int, line: bytes) -> None:
         try:
@@ -188,7 +201,9 @@ class Hooks:
 
     def _verdict(self, observed: Observed) -> Verdict:
         """Tell what holds for a session, and for a sub-agent also what ends the session that it belongs to."""
-        call = observed.call if observed.moment == "before_tool" else None
+        call = None
+        if observed.moment == "before_tool":
+            call = UNLIKE if observed.waits else observed.call
         if observed.parent_id is not None:
             above = self._live.verdict(observed.parent_id)
             if above.action == "stop":
@@ -199,14 +214,14 @@ class Hooks:
         """Note that an agent was told, and that its call was denied. What cannot be noted is told all the same."""
         self._metrics.verdicts.labels(verdict.action, "hooks").inc()
         try:
-            async with asyncio.timeout(self._ack_seconds):
+            if verdict.session_id == observed.session_id:  # a sub-agent that is stopped is not the session above it
                 await self._live.handed_out(verdict)
             if denies(said):
                 items = Items()
-                self._add(items, 0, denied(observed))
+                self._add(items, 0, denied(observed, denial_of(verdict)))
                 await self._publisher.publish(items)
-        except (KafkaError, TimeoutError, Refused) as problem:
-            logger.warning("an agent was told, and that cannot be noted: %s", type(problem).__name__)
+        except Refused as problem:
+            logger.warning("an agent was told, and that cannot be noted: %s", problem)
 
 
 def _one_of(name: str, query: Mapping[str, str], known: tuple[Any, ...], default: Any) -> Any:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from streams.privacy import Level
 
 MOST_TOLD: Final = 5
-"""Refusals that an answer tells word for word: exporters log it."""
+"""Refusals that an answer tells word for word, with the place in the request from 0 on: exporters log it."""
 
 _STATUS: Final = {
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -106,7 +106,17 @@ class Otlp:
             raise Refused(_STATUS[problem.reason], str(problem)) from None
         posted = await self._publisher.publish(items)
         self._metrics.count(signal, mapped, refused)
-        reasons = [each.text for each in refused] + [each.reason for each in posted.refused]
+        item = "span" if signal == "traces" else "log record"
+        reasons = [f"{item} {each.position}: {each.text}" for each in refused]
+        reasons += [f"{_named(item, mapped.events[each.index].traceparent)}: {each.reason}" for each in posted.refused]
         rejected = sum(each.count for each in refused) + len(posted.refused)
-        told = "; ".join(dict.fromkeys(reasons[:MOST_TOLD]))
-        return export_answer(signal, encoding, rejected, told)
+        rest = [f"and {len(reasons) - MOST_TOLD} more"] if len(reasons) > MOST_TOLD else []
+        return export_answer(signal, encoding, rejected, "; ".join([*reasons[:MOST_TOLD], *rest]))
+
+
+def _named(item: str, traceparent: str | None) -> str:
+    """Name the span or log record of an event, by the id of its span where it has one (W3C Trace Context)."""
+    if not traceparent:
+        return f"a {item}"
+    span = traceparent.split("-")[2]
+    return f"span {span}" if item == "span" else f"the {item} of span {span}"

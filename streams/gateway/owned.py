@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aiokafka.abc import ConsumerRebalanceListener
 
 from streams.escalation.ownership import start
-from streams.fencing import lost
+from streams.fencing import stop_producer
 from streams.kafka import KafkaSettings, producer, start_client
 from streams.otlp import Memory
 
@@ -79,6 +79,8 @@ class Owned(ConsumerRebalanceListener):  # type: ignore[misc]  # published witho
         self._ended = False
         self.assignments = 0
         """How often partitions were assigned; 0 means not yet."""
+        self.letting_go = False
+        """Whether partitions are being let go of; if that hangs, no others are assigned."""
 
     def use(self, consumer: AIOKafkaConsumer, offsets: AIOKafkaConsumer) -> None:
         """Tell which clients to use: the group's member, and one that asks for offsets beyond open transactions."""
@@ -120,7 +122,11 @@ class Owned(ConsumerRebalanceListener):  # type: ignore[misc]  # published witho
         """Let go of everything, after the transactions under way; called by aiokafka before a rebalance, and by us."""
         del revoked  # with aiokafka's eager protocol always all
         units, self._units = self._units, {}
-        await asyncio.gather(*(self._release(unit) for unit in units.values()))
+        self.letting_go = True
+        try:
+            await asyncio.gather(*(self._release(unit) for unit in units.values()))
+        finally:
+            self.letting_go = False
 
     async def release_all(self) -> None:
         """Let go of everything at the end, and take nothing more."""
@@ -174,9 +180,4 @@ class Owned(ConsumerRebalanceListener):  # type: ignore[misc]  # published witho
             unit.task.cancel()
             await asyncio.wait([unit.task])
         async with unit.lock:
-            try:
-                await unit.producer.stop()
-            except Exception as problem:  # not only `KafkaError`: see `lost`
-                if not lost(unit.producer, problem):
-                    raise
-                # Somebody else has it already; nothing of ours was under way.
+            await stop_producer(unit.producer)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from schemas import topics
 from streams.access.rights import check_rights
-from streams.gateway.gateway import Gateway
+from streams.gateway.gateway import LOCAL_NAMES, Gateway
 from streams.gateway.metrics import GatewayMetrics
 from streams.gateway.refused import away, told
 from streams.gateway.sender import BROKER, Sender
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from streams.gateway.settings import GatewaySettings
     from streams.kafka import KafkaSettings
+
+logger = logging.getLogger(__name__)
 
 TOPICS = (*topics.SESSION_INPUTS, topics.DIRECTIVES, topics.TERMINATIONS)
 """What the gateway reads and writes."""
@@ -74,6 +77,7 @@ async def serving(
     registry = CollectorRegistry()
     health = Health((BROKER, "verdicts"))
     metrics = GatewayMetrics(registry, kafka)
+    metrics.watch_health(health)
     gateway: Gateway | None = None
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
@@ -85,15 +89,23 @@ async def serving(
     await check_rights(kafka, "gateway")
     if settings.reviews:
         await check_rights(kafka, "reviews")
-    await check_topics(kafka, topics=TOPICS)
+    # Without the role reviews that topic is hidden from us.
+    await check_topics(kafka, topics=[each for each in TOPICS if settings.reviews or each is not topics.REVIEWS])
     async with contextlib.AsyncExitStack() as stack:
         pages = Pages(page_settings, registry, health, bounds=BOUNDS, others=answer)
         await pages.start()
+        if not page_settings.local and page_settings.certfile is None:
+            logger.warning(
+                "what is sent to %s goes over the network in clear, its token too: give --page-certfile and "
+                "--page-keyfile, or have something before it encrypt",
+                pages.url,
+            )
         stack.push_async_callback(pages.stop)
         sender = await stack.enter_async_context(Sender(kafka, settings.ack_seconds, metrics, health))
-        live = await stack.enter_async_context(LiveVerdicts(kafka, actor=ACTOR))
+        live = await stack.enter_async_context(LiveVerdicts(kafka, sender.say, actor=ACTOR))
         health.hold("verdicts")
-        gateway = Gateway(kafka, settings, sender, live, metrics)
+        local = frozenset((*LOCAL_NAMES, page_settings.host.lower(), *(name.lower() for name in settings.names)))
+        gateway = Gateway(kafka, settings, sender, live, metrics, names=local if page_settings.local else None)
         yield Serving(gateway, pages, registry)
         await pages.stop()
 

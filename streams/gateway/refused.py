@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from streams.gateway.settings import MAX_BODY_BYTES
 from streams.page_server import answer
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def away(text: str, *, close: bool = False) -> Refused:
 
 def too_large(what: str, most: int) -> Refused:
     """Refuse what has more bytes than are taken."""
-    text = f"{what} has more than {most} bytes; send smaller requests, or give traction ingest a larger --max-body"
+    larger = ", or give traction ingest a larger --max-body" if most < MAX_BODY_BYTES else ""
+    text = f"{what} has more than {most} bytes; send smaller requests{larger}"
     return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
 
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerClosed
 
-from schemas.encode import headers, record_key
+from schemas.encode import encode, headers, record_key
 from schemas.invalid import InvalidEvent
+from schemas.topics import CONTROL
+from streams.gateway.items import Sendable
 from streams.gateway.refused import away
 from streams.kafka import KafkaUnavailable, in_words, producer, start_client, stop_client
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from aiokafka import AIOKafkaProducer
 
-    from streams.gateway.items import Sendable
+    from schemas.events import Control
     from streams.gateway.metrics import GatewayMetrics
     from streams.kafka import KafkaSettings
     from streams.pages import Health
@@ -127,6 +129,14 @@ class Sender:
         outcomes = [(each, self._outcome(client, future)) for each, future in zip(sendables, sent, strict=True)]
         self._metrics.publish_seconds.observe(time.monotonic() - begun)
         return outcomes
+
+    async def say(self, control: Control) -> None:
+        """Have what is said on the topic of control acknowledged.
+
+        Raises:
+            Refused: it was not in time; it may have been taken.
+        """
+        await self.send([Sendable(0, control, CONTROL, encode(control), None)])
 
     async def _hand_over(self, client: AIOKafkaProducer, each: Sendable) -> asyncio.Future[Any]:
         size = len(each.value)

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 MEBIBYTE: Final = 2**20
 
+MAX_BODY_BYTES: Final = 16 * MEBIBYTE
+"""The longest body that can be allowed: as long as requests of OpenTelemetry's exporters are read."""
+
+LEAST_TOKEN_CHARS: Final = 16
+"""Of a token: as many as nobody guesses over a network, even where they are hexadecimal digits (64 bits)."""
+
 MAX_ITEMS: Final = 10_000
 """Most events of one request, as many as OTLP's spans of one: what answers name is bounded with it."""
 
@@ -26,6 +32,7 @@ class GatewaySettings:
 
     Attributes:
         tokens: any of which a request must have as its bearer token; none are asked for where there are none.
+        names: by which requests may name this host, besides those of this machine, where only that can reach it.
         reviews: whether reviews are taken. Not by default: whoever may post agents' calls could approve them.
         privacy: how much of tool calls' content goes on from here, at most.
         max_body_bytes: longest body, as it came and unpacked.
@@ -34,20 +41,25 @@ class GatewaySettings:
         ack_seconds: how long the brokers may take to acknowledge.
 
     Raises:
-        ValueError: no request could carry a token, or the longest body could never be taken.
+        ValueError: no request could carry a token, or it is too short, or the longest body could never be taken.
     """
 
     tokens: tuple[str, ...] = field(default=(), repr=False)
+    names: tuple[str, ...] = ()
     reviews: bool = False
     privacy: Level = "full"
-    max_body_bytes: int = 16 * MEBIBYTE
+    max_body_bytes: int = MAX_BODY_BYTES
     max_requests: int = 256
     max_bytes: int = 128 * MEBIBYTE
     ack_seconds: float = ACK_SECONDS
 
     def __post_init__(self) -> None:
-        for token in self.tokens:
-            check_token(token, "the gateway's")
+        for number, token in enumerate(self.tokens, 1):
+            which = f" (number {number} of the {len(self.tokens)} is none)" if len(self.tokens) > 1 else ""
+            try:
+                check_token(token, "the gateway's", least=LEAST_TOKEN_CHARS)
+            except ValueError as problem:
+                raise ValueError(f"{problem}{which}") from None
         if 2 * self.max_body_bytes > self.max_bytes:
             raise ValueError(
                 "a packed body needs room twice, as it came and unpacked: give more bytes in flight, or shorter bodies"

@@ -20,7 +20,7 @@ from schemas.events import Control, SessionEvent, SessionInput, ToolCall
 from streams.escalation.text import tame
 from streams.escalation.words import told
 from streams.identity import identifier
-from streams.plain import encoded, error_of, plain, shown, status_of
+from streams.plain import encoded, error_of, plain, status_of
 from streams.verdicts.asked import Asked
 from streams.verdicts.model import GO_ON, Verdict, call_key
 from streams.verdicts.table import Verdicts
@@ -141,7 +141,7 @@ class Guard:
             try:
                 event = msgspec.structs.replace(
                     self._call(tool, arguments, at=at),
-                    result=shown(result),
+                    result=plain(result),
                     error=error_of(error),
                     status=status or status_of(error),
                     call_id=None if call_id is None else identifier(call_id),

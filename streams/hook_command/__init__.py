@@ -27,6 +27,7 @@ MAX_PAYLOAD_BYTES = 8 * 1024 * 1024
 
 _READ_BYTES = 1 << 16
 _LOST = (400, 413, 415, 422)  # such a payload is refused whenever it is sent
+_BARRED = (401, 403)
 _TAKEN = 200
 _USAGE = """\
 Usage: traction-hook AGENT [--observe | --enforce] [--privacy LEVEL] [--gateway URL] [--token-file FILE]
@@ -34,7 +35,8 @@ Usage: traction-hook AGENT [--observe | --enforce] [--privacy LEVEL] [--gateway 
 
 Hands the payload of an agent's hook from the standard input to Traction's gateway, and gives the agent the answer.
 `traction connect` writes it into the agent's settings. It always ends with 0 and never says anything but the answer:
-when the gateway is away or slow, the agent goes on, and the payload is kept and sent later.
+when the gateway is away or slow, the agent goes on, and the payload is kept and sent later. That the gateway refuses
+the token is told to the person at the agent, once an hour.
 
   AGENT         claude-code, codex, gemini-cli or openhands
   --observe     only watch (the default)
@@ -42,7 +44,8 @@ when the gateway is away or slow, the agent goes on, and the payload is kept and
   --privacy     digests (the default), excerpts or full: how much of a call's content goes on to Kafka
   --gateway     where the gateway is (TRACTION_GATEWAY_URL, http://127.0.0.1:8321)
   --token-file  file with its token (TRACTION_GATEWAY_TOKEN_FILE, or the token itself in TRACTION_GATEWAY_TOKEN)
-  --flush       send what was kept now, and say how much; ends with 1 when something is left
+  --flush       send what was kept now, and say how much, and what was lost since the last time; ends with 1 when
+                something is left
 
 Kept is in TRACTION_SPOOL_DIR (~/.local/state/traction/spool), 64 MiB at most; the deadline is TRACTION_HOOK_TIMEOUT_MS
 (300). Example: traction-hook claude-code --enforce < payload.json
@@ -111,6 +114,9 @@ def run(arguments: list[str], standard_input: int = 0) -> int:
         arguments: the command line.
         standard_input: file descriptor of the payload.
     """
+    import time  # noqa: PLC0415 - built in
+
+    ended = time.monotonic() + _timeout_s()
     options = Options(arguments)
     if options.help or (not options.flush and not options.agent):
         if options.help or sys.stdin.isatty():
@@ -121,9 +127,11 @@ def run(arguments: list[str], standard_input: int = 0) -> int:
         from streams.hook_command.flush import flush  # noqa: PLC0415 - not needed at a hook
 
         return flush(options)
-    payload = _payload(standard_input)
-    if payload:
-        _hand_over(options, payload)
+    payload, lost = _payload(standard_input, ended)
+    if lost:
+        _count(lost)
+    elif payload:
+        _hand_over(options, payload, ended)
     return 0
 
 
@@ -152,23 +160,60 @@ def spool() -> Spool:
     return Spool(default_directory() + "/hooks")
 
 
-def _payload(standard_input: int) -> bytes:
-    """Read the standard input; nothing where it is too large, which still is read so that the agent can write it."""
+def _payload(standard_input: int, ended: float) -> tuple[bytes, str]:
+    """Read the standard input, until its end or the deadline; what is too large is read on, so that it can be written.
+
+    Where the agent does not close it, what has come counts as all from half the time on if it looks like that.
+
+    Returns:
+        The payload, and as what it is counted if it is lost.
+    """
+    import _thread  # noqa: PLC0415 - both built in
+    import time  # noqa: PLC0415
+
     parts: list[bytes] = []
-    size = 0
-    while True:
-        part = os.read(standard_input, _READ_BYTES)
-        if not part:
-            return b"".join(parts)
-        size += len(part)
-        if size > MAX_PAYLOAD_BYTES:
-            parts.clear()
-        else:
-            parts.append(part)
+    sizes = [0]
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def take() -> None:
+        try:
+            while part := os.read(standard_input, _READ_BYTES):
+                sizes[0] += len(part)
+                if sizes[0] > MAX_PAYLOAD_BYTES:
+                    parts.clear()
+                else:
+                    parts.append(part)
+        except OSError:
+            pass
+        finally:
+            done.release()
+
+    _thread.start_new_thread(take, ())  # reading cannot be ended; the process does not wait for it
+    left = max(ended - time.monotonic(), 0.0)
+    whole = done.acquire(timeout=left / 2)
+    if not whole and not b"".join(parts[-2:]).rstrip().endswith(b"}"):
+        whole = done.acquire(timeout=left / 2)
+    payload = b"".join(parts)
+    if sizes[0] > MAX_PAYLOAD_BYTES:
+        return b"", "too-large"
+    if not whole and not payload.rstrip().endswith(b"}"):
+        return b"", "cut-short"
+    return payload, ""
 
 
-def _hand_over(options: Options, payload: bytes) -> None:
+def _count(lost: str) -> None:
+    """Note that a payload is lost, for `--flush` to tell."""
+    try:  # noqa: SIM105 - contextlib takes long to load
+        spool().count(lost)
+    except OSError:
+        pass
+
+
+def _hand_over(options: Options, payload: bytes, ended: float) -> None:
     """Post a payload and print the answer, or keep it."""
+    import time  # noqa: PLC0415
+
     at = _now()
     query = f"?mode={options.mode}&privacy={options.privacy}&at={at}"
     try:
@@ -176,14 +221,20 @@ def _hand_over(options: Options, payload: bytes) -> None:
 
         place = f"/v1/hooks/{options.agent}{query}"
         json = {"Content-Type": "application/json"}
-        status, body = post(gateway_of(options), place, payload, seconds=_timeout_s(), headers=json)
+        status, body = post(gateway_of(options), place, payload, seconds=ended - time.monotonic(), headers=json)
     except Exception:  # noqa: BLE001 - whatever it is, the payload is kept
         status, body = 0, b""
     if status == _TAKEN:
         _print(body)
         _send_kept(options)
-    elif status not in _LOST:
+    elif status in _LOST:
+        _count("refused")
+    else:
         _keep(options, payload, at)
+        if status in _BARRED:
+            from streams.hook_command.barred import tell  # noqa: PLC0415 - hardly ever
+
+            tell(options, spool())
 
 
 def _print(body: bytes) -> None:
@@ -210,10 +261,12 @@ def _keep(options: Options, payload: bytes, at: str) -> None:
     """
     line = payload.replace(b"\r", b" ").replace(b"\n", b" ").strip()
     if not (line.startswith(b"{") and line.endswith(b"}")):
-        return  # nobody could read it later
+        _count("refused")  # nobody could read it later
+        return
     head = f'{{"agent":"{options.agent}","mode":"{options.mode}","privacy":"{options.privacy}","at":"{at}","payload":'
     try:
-        spool().append(head.encode() + line + b"}")
+        if not spool().append(head.encode() + line + b"}"):
+            _count("too-large")
     except OSError:
         return
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Connection = ssl.SSLSocket | _socket.socket
 
 MAX_ANSWER_BYTES = 64 * 1024
-"""Largest answer taken, head included: a sentence or two for an agent, or counts for a batch."""
+"""Largest answer taken at a hook, head included: a sentence or two for an agent."""
 
 _HTTP_PORT = 80
 _HTTPS_PORT = 443
@@ -80,7 +80,13 @@ def _place(place: str, port: int) -> tuple[str, int]:
 
 
 def post(
-    gateway: Gateway, path: str, body: bytes, *, seconds: float, headers: Mapping[str, str] | None = None
+    gateway: Gateway,
+    path: str,
+    body: bytes,
+    *,
+    seconds: float,
+    headers: Mapping[str, str] | None = None,
+    most: int = MAX_ANSWER_BYTES,
 ) -> tuple[int, bytes]:
     """Send a body and give the status and the body of the answer; 0 and nothing where there is none in time.
 
@@ -90,6 +96,7 @@ def post(
         body: what to send.
         seconds: the time for everything together.
         headers: in addition to those that HTTP needs.
+        most: largest answer taken, head included; of a larger one only the status is given.
     """
     ended = time.monotonic() + seconds
     found: list[tuple[int, bytes]] = []
@@ -98,7 +105,7 @@ def post(
 
     def ask() -> None:
         try:
-            found.append(_ask(gateway, path, body, ended, headers or {}))
+            found.append(_ask(gateway, path, body, ended, headers=headers or {}, most=most))
         except Exception:  # noqa: BLE001, S110 - whatever went wrong, there is no answer
             pass
         finally:
@@ -110,12 +117,14 @@ def post(
     return 0, b""
 
 
-def _ask(gateway: Gateway, path: str, body: bytes, ended: float, headers: Mapping[str, str]) -> tuple[int, bytes]:
+def _ask(
+    gateway: Gateway, path: str, body: bytes, ended: float, *, headers: Mapping[str, str], most: int
+) -> tuple[int, bytes]:
     connection = _connect(gateway, ended)
     try:
         connection.settimeout(_left(ended))
         connection.sendall(_head(gateway, path, len(body), headers) + body)
-        return _read(connection, ended)
+        return _read(connection, ended, most)
     finally:
         connection.close()
 
@@ -160,7 +169,7 @@ def _head(gateway: Gateway, path: str, length: int, headers: Mapping[str, str]) 
     return ("\r\n".join([*lines, "", ""])).encode("ascii")
 
 
-def _read(connection: Connection, ended: float) -> tuple[int, bytes]:
+def _read(connection: Connection, ended: float, most: int) -> tuple[int, bytes]:
     data = b""
     while True:
         connection.settimeout(_left(ended))
@@ -172,7 +181,7 @@ def _read(connection: Connection, ended: float) -> tuple[int, bytes]:
             return status, body[:length]
         if not more:
             return (status, body) if found and length is None else (0, b"")
-        if len(data) > MAX_ANSWER_BYTES:
+        if len(data) > most:
             return status, b""  # what it did with the body counts, what it says does not
 
 

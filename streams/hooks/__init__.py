@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
+from msgspec import UNSET
 
 from schemas.events import ToolCall
 from streams.hooks import claude_code, codex, gemini_cli, openhands
 from streams.hooks.observed import MAX_PAYLOAD_BYTES, Agents, Moment, NotRead, Observed, denied
 from streams.importers.mend import NotJson, parse
 from streams.privacy import reduce
-from streams.verdicts.model import call_key
+from streams.verdicts.model import call_key, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 AGENTS: Final[tuple[Agents, ...]] = get_args(Agents)
 """Names of the agents whose hooks are read."""
+
+_SHORT_CHARS: Final = 1_000
+"""Of a result that may say so; detectors look at fewer."""
 
 _READERS: Final[dict[Agents, Callable[[object, datetime], Observed | NotRead]]] = {
     claude_code.NAME: claude_code.read,
@@ -58,13 +62,20 @@ def read(agent: Agents, payload: bytes, *, at: datetime, privacy: Level, key: by
         seen = _READERS[agent](parse(payload).value, at)
         if isinstance(seen, NotRead):
             return seen
+        waits = any(_waits(event) for event in seen.events if isinstance(event, ToolCall))
         events = [reduce(event, privacy, key) if isinstance(event, ToolCall) else event for event in seen.events]
         call = next((call_key(event) for event in events if isinstance(event, ToolCall)), None)
     except NotJson:
         return NotRead("malformed", "the payload is no JSON; send what the agent gives to its hooks")
     except RecursionError:
         return NotRead("too_deep", "the payload is nested too deeply; the call is not counted")
-    return msgspec.structs.replace(seen, events=events, call=call)
+    return msgspec.structs.replace(seen, events=events, call=call, waits=waits)
+
+
+def _waits(event: ToolCall) -> bool:
+    """Tell whether a call waits for something; a long result never says that something is still going on."""
+    short = isinstance(event.result, str) and len(event.result) <= _SHORT_CHARS
+    return outcome_of(event if short else msgspec.structs.replace(event, result=UNSET)).waits
 
 
 def answer(agent: Agents, observed: Observed, verdict: Verdict, *, enforce: bool) -> dict[str, Any]:

@@ -6,12 +6,15 @@ their own, and `agent_id` is there within sub-agents only. Hooks and fields that
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
+from schemas.common import ErrorInfo
 from streams.hooks.observed import Hook, NotRead, Observed, draft, session, streams_of, without
 from streams.importers.shape import as_amount, as_dict, as_text, result_of
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +26,7 @@ NAME: Final[Agents] = "claude-code"
 
 _REFUSED: Final = ("The user doesn't want to", "Permission to use ", "The user rejected")
 _TIMED_OUT: Final = "Command timed out after"
+_EXIT_CODE: Final = re.compile(r"Exit code (-?\d{1,10})\b")
 _TYPED: Final = ("user", "sdk")
 """Sources of a prompt that a person or the caller of the SDK wrote; the others are the program's own."""
 
@@ -69,7 +73,9 @@ def _tool(begun: Draft, payload: dict[str, Any]) -> Observed | NotRead | None:
         return begun.called("start", tool, arguments, call_id=call_id)
     if begun.event == "PostToolUse":
         result = payload.get("tool_response", UNSET)
-        status: Status = "timeout" if as_amount(as_dict(result).get("timedOutAfterMs")) is not None else "ok"
+        status: Status = "error" if as_dict(result).get("isError") is True else "ok"
+        if as_amount(as_dict(result).get("timedOutAfterMs")) is not None:
+            status = "timeout"
         result = _result(result)
         return begun.called("end", tool, arguments, call_id=call_id, result=result, status=status, duration_ms=took)
     if begun.event == "PostToolUseFailure":
@@ -79,7 +85,11 @@ def _tool(begun: Draft, payload: dict[str, Any]) -> Observed | NotRead | None:
             failed = "denied"
         elif _TIMED_OUT in said[:500]:
             failed = "timeout"
-        return begun.called("end", tool, arguments, call_id=call_id, result=said, status=failed, duration_ms=took)
+        code = _EXIT_CODE.match(said)
+        error = ErrorInfo(code=int(code[1])) if code else None
+        return begun.called(
+            "end", tool, arguments, call_id=call_id, result=said, status=failed, error=error, duration_ms=took
+        )
     if begun.event == "PermissionDenied":
         said = as_text(payload.get("reason")) or ""
         return begun.called("end", tool, arguments, call_id=call_id, result=said, status="denied")
@@ -101,9 +111,10 @@ def answer(observed: Observed, verdict: Verdict) -> dict[str, Any]:
         return {"continue": False, "stopReason": verdict.text} if observed.event in _STOPPABLE else {}
     if verdict.action == "guide":
         return _specific(observed, additionalContext=verdict.text) if observed.event in _CONTEXT else {}
-    if observed.moment == "before_tool" and (asks or verdict.action == "deny"):
-        decision = "ask" if asks else "deny"
-        return _specific(observed, permissionDecision=decision, permissionDecisionReason=verdict.text)
+    if observed.moment == "before_tool" and asks:
+        return _specific(observed, permissionDecision="ask", permissionDecisionReason=verdict.text)
+    if observed.moment == "before_tool" and verdict.action == "deny":
+        return _specific(observed, permissionDecision="deny", permissionDecisionReason=refusal(verdict))
     return {}
 
 

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from schemas.common import ErrorInfo
 from streams.hooks.observed import Hook, NotRead, Observed, draft, session
 from streams.importers.shape import as_dict, result_of
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -77,7 +78,7 @@ def answer(observed: Observed, verdict: Verdict) -> dict[str, Any]:
     """Give the answer to the hook; empty where nothing is to be said or this hook cannot say it."""
     action = verdict.action
     if observed.event == "PreToolUse" and action in {"stop", "deny", "ask"}:
-        return _specific(observed, permissionDecision="deny", permissionDecisionReason=verdict.text)
+        return _specific(observed, permissionDecision="deny", permissionDecisionReason=refusal(verdict))
     if action == "stop" and observed.event in _STOPPABLE:
         return {"continue": False, "stopReason": verdict.text}
     if action == "guide" and observed.event in _CONTEXT:

@@ -15,6 +15,7 @@ from schemas.common import ErrorInfo
 from streams.hooks.observed import Hook, NotRead, Observed, draft, session
 from streams.importers.shape import as_dict, as_text, as_time, result_of
 from streams.otlp.mapped import failure
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -79,7 +80,8 @@ def answer(observed: Observed, verdict: Verdict) -> dict[str, Any]:
         return {"continue": False, "stopReason": text, "reason": text}
     if action == "guide" and observed.event in _CONTEXT:
         return {"hookSpecificOutput": {"hookEventName": observed.event, "additionalContext": text}}
-    if observed.event == "BeforeTool" and action in {"deny", "ask"}:
-        told = {"systemMessage": text} if action == "ask" else {}
-        return {"decision": action, "reason": text, **told}
+    if observed.event == "BeforeTool" and action == "deny":
+        return {"decision": "deny", "reason": refusal(verdict)}
+    if observed.event == "BeforeTool" and action == "ask":
+        return {"decision": "ask", "reason": text, "systemMessage": text}
     return {}

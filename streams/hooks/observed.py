@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from schemas.common import MAX_ID_CHARS, Agent
+from detectors.denial import CLASSES
+from schemas.common import MAX_ID_CHARS, Agent, ErrorInfo
 from schemas.events import SessionEvent, SessionInput, ToolCall
 from streams.identity import record_id, sub_session
 from streams.importers.shape import as_dict, as_text
 from streams.otlp.mapped import Happened
 from streams.verdicts.model import CallKey
+from streams.verdicts.refusal import denial_in
 
 if TYPE_CHECKING:
-    from schemas.common import ErrorInfo
+    from detectors.denial import Denial
 
 Agents = Literal["claude-code", "codex", "gemini-cli", "openhands"]
 """Agents whose hooks are read."""
@@ -68,6 +70,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
         attended: False where nobody can be asked, as the payload says.
         events: what is to be published, as much of it as may be sent.
         call: names the call that is about to be made or was made; None where its arguments are not told.
+        waits: whether the call waits for something, read from the whole payload: however little of it goes on, such a
+            call may be right when it comes again.
     """
 
     agent: Agents
@@ -79,6 +83,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     attended: bool = True
     events: list[SessionInput] = []
     call: CallKey | None = None
+    waits: bool = False
 
 
 class Draft(msgspec.Struct, kw_only=True):
@@ -165,6 +170,9 @@ class Draft(msgspec.Struct, kw_only=True):
         name = (as_text(tool) or "").strip()
         if not name:
             return NotRead("no_tool_name", "`tool_name`: missing or no text; the call is not counted")
+        denial = denial_in(result) if status in {"error", "denied"} and isinstance(result, str) else None
+        if denial is not None:
+            status, error = "denied", ErrorInfo(type=CLASSES[denial])
         seen = self.nothing("before_tool" if phase == "start" else "after_tool")
         told = as_text(call_id)
         mark = told or f"{name}\0{_fingerprint(arguments)}\0{(self.told or self.at).isoformat()}"
@@ -253,16 +261,24 @@ def session(begun: Draft, payload: dict[str, Any], hooks: dict[str, Hook]) -> Ob
     return begun.happened(hook.moment, kind, mark=mark, reason=as_text(payload.get(hook.reason)))
 
 
-def denied(observed: Observed) -> list[SessionInput]:
+def denied(observed: Observed, denial: Denial) -> list[SessionInput]:
     """Give the events to publish besides when the call was denied on our word, since its agent tells no end of it.
 
     Without them an agent that keeps asking for the denied call would spin unseen.
+
+    Args:
+        observed: what was answered.
+        denial: why, which says whether it counts.
     """
     if observed.moment != "before_tool":
         return []
     return [
         msgspec.structs.replace(
-            event, event_id=record_id("hook", event.session_id, event.event_id, "denied"), phase="end", status="denied"
+            event,
+            event_id=record_id("hook", event.session_id, event.event_id, "denied"),
+            phase="end",
+            status="denied",
+            error=ErrorInfo(type=CLASSES[denial]),
         )
         for event in observed.events
         if isinstance(event, ToolCall)

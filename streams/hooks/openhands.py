@@ -13,6 +13,7 @@ from msgspec import UNSET
 from schemas.common import ErrorInfo
 from streams.hooks.observed import Hook, NotRead, Observed, draft, session, without
 from streams.importers.shape import as_dict, as_text, result_of
+from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,6 +77,8 @@ def answer(observed: Observed, verdict: Verdict) -> dict[str, Any]:
     action, text = verdict.action, verdict.text
     if observed.event == "UserPromptSubmit" and action == "guide":
         return {"additionalContext": text}
-    if observed.event == "PreToolUse" or (observed.event == "UserPromptSubmit" and action == "stop"):
+    if observed.event == "PreToolUse":
+        return {"decision": "deny", "reason": refusal(verdict)}
+    if observed.event == "UserPromptSubmit" and action == "stop":
         return {"decision": "deny", "reason": text}
     return {}

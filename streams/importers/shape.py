@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from schemas.content import text_of
 from streams.importers.mend import CUT, NotJson, parse
 
 MAX_EPOCH_S = 253_402_300_799.0
@@ -19,8 +20,6 @@ MAX_EPOCH_S = 253_402_300_799.0
 
 MILLISECONDS_FROM = 1e11
 """A number of seconds from here on would be in the year 5138 or later: it is milliseconds."""
-
-_PICTURES = ("image", "input_image", "image_url", "document")
 
 
 def as_dict(value: object) -> dict[str, Any]:
@@ -88,18 +87,7 @@ def result_of(content: object) -> str | UnsetType:
         return content
     if not isinstance(content, list):
         return msgspec.json.encode(content).decode()
-    return "\n".join(_part(part) for part in content)
-
-
-def _part(part: object) -> str:
-    if isinstance(part, str):
-        return part
-    block = as_dict(part)
-    text = block.get("text")
-    if isinstance(text, str):
-        return text
-    kind = as_text(block.get("type"))
-    return f"[{kind}]" if kind in _PICTURES else msgspec.json.encode(part).decode()
+    return "\n".join(map(text_of, content))
 
 
 def typed_text(content: object) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Decision = Literal["resume", "terminate", "clear", "false_alarm"]
+Decision = Literal["resume", "terminate", "clear", "false_alarm", "forget"]
 """What a person may decide: actions of control records."""
 
 SOURCE = "/traction/cli"
@@ -133,6 +133,16 @@ async def remove_override(kafka: KafkaSettings, scope: str) -> None:
     await _send(kafka, kafka.topic(topics.OVERRIDES), scope.encode(), None, None)
 
 
+async def remove_termination(kafka: KafkaSettings, session_id: str) -> None:
+    """Have compaction remove the termination of a session: readers are told by an empty record.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+        KafkaError: they refuse it.
+    """
+    await _send(kafka, kafka.topic(topics.TERMINATIONS), session_id.encode(), None, None)
+
+
 async def _send(
     kafka: KafkaSettings, name: str, key: bytes, value: bytes | None, head: list[tuple[str, bytes]] | None
 ) -> None:
@@ -200,14 +210,22 @@ class Effect:
             except UnsupportedState:
                 return False
 
-        if not self._reader.has(self._ladders):
-            return False
-        key = task_id.encode()
-        ends = await self._reader.ends(self._ladders, key=key)
+        return self._reader.has(self._ladders) and await self.stands(self._ladders, task_id, fits, seconds)
+
+    async def stands(self, name: str, key: str, fits: Callable[[bytes | None], bool], seconds: float) -> bool:
+        """Wait until the latest record of a compacted topic's key is as it should be; False when it still is not.
+
+        Args:
+            name: the topic, on the brokers; it must be there.
+            key: the key.
+            fits: tells of a value, None for none, whether that is it.
+            seconds: how long to wait.
+        """
+        ends = await self._reader.ends(name, key=key.encode())
         latest = None
-        async for record in self._reader.read(self._ladders, key=key, until=ends):
+        async for record in self._reader.read(name, key=key.encode(), until=ends):
             latest = record.value
-        return fits(latest) or bool(await self._first(ends, task_id, lambda record: fits(record.value), seconds))
+        return fits(latest) or bool(await self._first(ends, key, lambda record: fits(record.value), seconds))
 
     async def _first(
         self, start: Positions, key: str, take: Callable[[ConsumerRecord], T | None], seconds: float

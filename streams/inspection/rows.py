@@ -47,6 +47,7 @@ _SAID: Mapping[str, SessionState] = {
     "resume": "resumed",
     "reset": "resumed",
     "clear": "resumed",
+    "forget": "resumed",
     "false_alarm": "false_alarm",
     "ended": "stopped",
 }

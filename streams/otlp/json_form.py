@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _DIGITS: Final = re.compile(r"-?[0-9]{1,20}")
+_PATH: Final = re.compile(r"- at `\$\.([\w.\[\]]+)`$")
 _MAX_NANOS: Final = 2**64 - 1
 _KINDS: Final = {
     f"SPAN_KIND_{name}": number
@@ -105,8 +106,9 @@ def _resource(raw: msgspec.Raw) -> dict[str, Any]:
 def _item(decoder: msgspec.json.Decoder[_Read], raw: msgspec.Raw) -> _Read:
     try:
         return decoder.decode(raw)
-    except (msgspec.MsgspecError, RecursionError):
-        raise Refused("malformed", "", "not what OTLP's JSON demands; see its specification") from None
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        field = _PATH.search(str(problem))  # only of what is typed, so that it quotes no name of an attribute
+        raise Refused("malformed", field[1] if field else "", "not what OTLP's JSON demands") from None
 
 
 def _span(raw: msgspec.Raw, resource: dict[str, Any], scope: str) -> Span:

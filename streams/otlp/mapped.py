@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from schemas.common import MAX_ID_CHARS, Agent, ErrorInfo
+from schemas.content import read_content
 from schemas.events import SessionEvent, ToolCall
 from streams.identity import identifier
 from streams.importers.build import MAX_RESULT_CHARS
@@ -110,7 +111,8 @@ class Happened(msgspec.Struct, kw_only=True):
         arguments, digest = self.arguments, None
         if arguments is not UNSET and len(msgspec.json.encode(arguments)) > MAX_ARGUMENT_BYTES:
             arguments, digest = UNSET, arguments_digest(self.tool, arguments)
-        result, length, whole = _cut(self.result)
+        value, failed = read_content(self.result)
+        result, length, whole = _cut(value)
         return ToolCall(
             event_id=self.event_id,
             session_id=self.session_id,
@@ -123,7 +125,7 @@ class Happened(msgspec.Struct, kw_only=True):
             result=result,
             result_length=length,
             result_digest=whole,
-            status=self.status,
+            status=self.status or ("error" if failed else None),
             error=self.error,
             duration_ms=self.duration_ms,
             call_id=identifier(self.call_id) if self.call_id else None,

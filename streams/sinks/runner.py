@@ -323,6 +323,7 @@ class Runner(ConsumerRebalanceListener):  # type: ignore[misc]  # published with
             logger.error("sink %s: %s", self._name, _where(problem.__cause__))
         letter = dead_letter(record, problem, self._group)
         await letters.write(letter)
+        self._metrics.dead_letters.labels(problem.reason).inc()
 
     def _ours(self) -> bool:
         """Tell whether the notification under way is ours to deliver."""

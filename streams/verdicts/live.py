@@ -16,28 +16,29 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from schemas.decode import InvalidEvent, decode
-from schemas.encode import encode, headers, record_key
+from schemas.outputs import Termination
 from schemas.topics import CONTROL, DIRECTIVES, TERMINATIONS
 from streams.client.answers import Answer, answer_record
-from streams.kafka import KafkaSettings, in_words, producer, running
+from streams.kafka import in_words
 from streams.reading import DEFAULT_SECONDS, Positions, Reader, reading
 from streams.verdicts.asked import HOLDS
 from streams.verdicts.table import MAX_SESSIONS, Verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from typing import Self
 
-    from aiokafka import AIOKafkaProducer
     from aiokafka.structs import ConsumerRecord
 
     from schemas.events import Control, SessionEvent, ToolCall
-    from schemas.outputs import Directive, Termination
+    from schemas.outputs import Directive
+    from streams.kafka import KafkaSettings
+    from streams.verdicts.asked import Asked
     from streams.verdicts.model import CallKey, Verdict
 
-logger = logging.getLogger(__name__)
+    Write = Callable[[Control], Awaitable[None]]
 
-SOURCE: Final = "/traction/verdicts"
-"""Who publishes answers, in the CloudEvents attribute `source`."""
+logger = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1.0
 """Until the topics are read again after the brokers have refused it."""
@@ -54,6 +55,7 @@ class LiveVerdicts:
 
     Args:
         kafka: where and how to connect.
+        write: writes an answer; returns when the brokers have it, and raises whatever it likes when they may not.
         actor: who answers, for people.
         seconds: how long reading one topic may bring nothing before the start is given up.
         sessions: how many sessions are remembered.
@@ -66,6 +68,7 @@ class LiveVerdicts:
     def __init__(
         self,
         kafka: KafkaSettings,
+        write: Write,
         *,
         actor: str = "traction",
         seconds: float = DEFAULT_SECONDS,
@@ -74,14 +77,16 @@ class LiveVerdicts:
         self.unreadable = 0
         self.failures = 0
         self._kafka = kafka
+        self._write = write
         self._actor = actor
         self._seconds = seconds
         self._table = Verdicts(sessions=sessions)
         self._topics = {kafka.topic(topic): topic for topic in _FOLLOWED}
         self._positions: Positions = {}
         self._stack = AsyncExitStack()
-        self._producer: AIOKafkaProducer
         self._following: asyncio.Task[None]
+        self._settling: set[str] = set()
+        self._work: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         """Connect, and read the topics to their end as it is now.
@@ -92,7 +97,6 @@ class LiveVerdicts:
             TooSlow: a topic could not be read.
         """
         async with AsyncExitStack() as stack:
-            self._producer = await stack.enter_async_context(running(producer(self._kafka), self._kafka))
             reader = await stack.enter_async_context(reading(self._kafka, list(self._topics), seconds=self._seconds))
             since = datetime.now(UTC) - HOLDS
             for name in self._topics:
@@ -119,26 +123,46 @@ class LiveVerdicts:
         """
         return self._table.verdict(session_id, now or datetime.now(UTC), call)
 
-    def note(self, event: ToolCall | SessionEvent) -> None:
+    def note(self, event: ToolCall | SessionEvent, *, waits: bool = False) -> None:
         """Take in what a session did; see `Verdicts.note`."""
-        self._table.note(event)
+        self._table.note(event, waits=waits)
 
     async def handed_out(self, verdict: Verdict) -> None:
-        """Note that the session was given a verdict, and answer its directive with `obeyed` the first time.
+        """Note that the session was given a verdict, and answer it with `obeyed`, unless that was said before.
 
-        A stop is not answered: whether the session has ended is for whoever runs it to say. That it was given is noted
-        before anything is waited for, so that nothing is given twice meanwhile.
+        That it was given is noted before anything is waited for, so that no guidance is given twice meanwhile. An
+        answer to a stop that could not be written is due until it is, see `settle`.
 
         Raises:
-            KafkaError: the answer could not be written.
+            Exception: the answer could not be written, as `write` says.
         """
-        if self._table.handed_out(verdict):
-            await self.answer(verdict, "obeyed")
+        if not self._table.handed_out(verdict) or verdict.answers is None:
+            return
+        if verdict.action == "stop":
+            await self.settle(verdict.session_id)
+        else:
+            await self.answer_to(verdict.session_id, verdict.answers, "obeyed")
 
-    async def answer(self, verdict: Verdict, action: Answer, *, reason: str | None = None) -> None:
-        """Answer what a verdict comes from: returns when the brokers have the answer; see `answer_to`."""
-        if verdict.answers is not None:
-            await self.answer_to(verdict.session_id, verdict.answers, action, reason=reason)
+    async def settle(self, session_id: str) -> None:
+        """Answer the terminations of a session that is over: `obeyed` when it was told so here, `ended` when it ended.
+
+        To be called when a session has ended. Does so by itself when a termination comes, or comes again.
+
+        Raises:
+            Exception: an answer could not be written, as `write` says.
+        """
+        while due := self._due(session_id):  # looked at anew each time: others may answer meanwhile
+            asked, action = due
+            self._settling.add(asked.id)
+            try:
+                await self._answer(asked, action)
+            finally:
+                self._settling.discard(asked.id)
+
+    def _due(self, session_id: str) -> tuple[Asked, Answer] | None:
+        """Give a termination that is to be answered, and that nobody is answering."""
+        found = self._table.unanswered(session_id, datetime.now(UTC))
+        return next((each for each in found if each[0].id not in self._settling), None)
 
     async def answer_to(self, session_id: str, answers: str, action: Answer, *, reason: str | None = None) -> None:
         """Answer a directive or termination; the same answer again is recognised as such.
@@ -151,27 +175,26 @@ class LiveVerdicts:
 
         Raises:
             LookupError: nothing such was asked of this session, as far as is remembered.
-            KafkaError: the answer could not be written.
+            Exception: the answer could not be written, as `write` says.
         """
         asked = self._table.asked(session_id, answers)
         if asked is None:
             raise LookupError(f"answers: nothing of this id was asked of the session in the last {HOLDS.days} days")
+        await self._answer(asked, action, reason)
+
+    async def _answer(self, asked: Asked, action: Answer, reason: str | None = None) -> None:
         control = answer_record(
-            answers,
+            asked.id,
             asked.attempt,
             action,
-            session_id=session_id,
+            session_id=asked.session_id,
             task_id=asked.task_id,
             actor=self._actor,
             reason=reason,
             now=datetime.now(UTC),
         )
-        await self._producer.send_and_wait(
-            self._kafka.topic(CONTROL),
-            encode(control),
-            key=record_key(control),
-            headers=headers(control, source=SOURCE),
-        )
+        await self._write(control)
+        self._table.note(control)  # it will be read, too; until then nothing is answered twice
 
     async def _follow(self, reader: Reader) -> None:
         while True:
@@ -186,8 +209,9 @@ class LiveVerdicts:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _stop(self) -> None:
-        self._following.cancel()
-        await asyncio.gather(self._following, return_exceptions=True)
+        for task in (work := [self._following, *self._work]):
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
 
     def _take(self, record: ConsumerRecord) -> None:
         if record.value is None:
@@ -200,3 +224,13 @@ class LiveVerdicts:
             logger.warning("%s is left out of the verdicts: %s", place, problem)
             return
         self._table.note(cast("Control | Directive | Termination", found))
+        if isinstance(found, Termination) and self._table.unanswered(found.session_id, datetime.now(UTC)):
+            task = asyncio.create_task(self._settle(found.session_id))
+            self._work.add(task)
+            task.add_done_callback(self._work.discard)
+
+    async def _settle(self, session_id: str) -> None:
+        try:
+            await self.settle(session_id)
+        except Exception as problem:  # noqa: BLE001 - whatever it is: the termination comes again
+            logger.warning("a termination is not answered yet: %s", type(problem).__name__)

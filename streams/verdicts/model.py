@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from detectors import Limits
-from detectors.call import print_of_call
+from detectors.call import print_of_call, read_call
+from detectors.facts import Mark
 
 if TYPE_CHECKING:
     from schemas.events import ToolCall
@@ -27,7 +28,7 @@ Step = Literal["go_on", "guide", "deny", "ask", "stop"]
 - ``stop``: end the session.
 """
 
-_TOOLS: Final = Limits().tools
+_LIMITS: Final = Limits()
 
 
 class CallKey(msgspec.Struct, frozen=True):
@@ -38,6 +39,22 @@ class CallKey(msgspec.Struct, frozen=True):
     """
 
     digest: str
+
+
+UNLIKE: Final = CallKey("")
+"""Stands for a call that is not known, or waits for something: it equals no other, and is denied by a pause alone."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a call brought, as far as it matters for denying it.
+
+    Attributes:
+        digest: of call and result, as the detector of identical calls compares them; 0 where the result is not known.
+        waits: whether it waits for something: its tool does, or its result says so.
+    """
+
+    digest: int = 0
+    waits: bool = False
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -78,5 +95,11 @@ def call_key(event: ToolCall) -> CallKey | None:
     Returns:
         None where the arguments are not known: such a call equals no other.
     """
-    digest = print_of_call(event, _TOOLS)
+    digest = print_of_call(event, _LIMITS.tools)
     return CallKey(digest) if digest else None
+
+
+def outcome_of(event: ToolCall) -> Outcome:
+    """Read what a call brought, as the detectors do; of one that is only asked for, whether it waits."""
+    call = read_call(event, Mark(), _LIMITS)
+    return Outcome(call.key if call.recorded else 0, call.waits)

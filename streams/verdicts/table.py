@@ -7,14 +7,17 @@ nothing was heard for longest, and a session that it knows nothing of goes on.
 from __future__ import annotations
 
 from collections import OrderedDict
-from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from detectors import Limits
+from detectors.denial import own_denial
 from schemas.events import Control, SessionEvent, ToolCall
 from schemas.outputs import Directive, Termination
 from streams.verdicts.asked import Asked, asked, taken_back
-from streams.verdicts.model import GO_ON, CallKey, Step, Verdict, call_key
+from streams.verdicts.model import GO_ON, CallKey, Step, Verdict
+from streams.verdicts.repeats import Repeats, keep
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 MAX_SESSIONS: Final = 20_000
 """Sessions of which something is kept, each of what is asked, said and called: some hundred MB where each has much."""
@@ -23,29 +26,11 @@ MAX_ASKED: Final = 8
 """Directives kept of one session, and terminations likewise, the newest: a ladder has seven rungs, of which most expire
 within an hour."""
 
-MOST_DENIALS: Final = 3
-"""How often a repeated call is denied because of one directive. An agent that goes on all the same is let through: what
-is not called is not seen, and the next step would never follow."""
-
-PATIENCE: Final = timedelta(seconds=Limits().identical.patient_s)
-"""From which pause on a repeated call counts as polling, as the detector of identical calls has it."""
-
 Noted = Directive | Termination | Asked | Control | SessionEvent | ToolCall
 """What can be noted. Other records change nothing."""
 
 _Value = TypeVar("_Value")
-_BACK: Final = frozenset(("resume", "reset", "clear"))
-
-
-class _Recent:
-    """The latest call of one session, and which directives deny it if it comes again, how often they did so far."""
-
-    __slots__ = ("armed", "at", "digest")
-
-    def __init__(self, digest: str, at: datetime) -> None:
-        self.digest = digest
-        self.at = at
-        self.armed: dict[str, int] = {}
+_BACK: Final = frozenset(("resume", "reset", "clear", "forget"))
 
 
 class Verdicts:
@@ -68,17 +53,25 @@ class Verdicts:
         self._cleared: OrderedDict[str, datetime] = OrderedDict()
         self._wrong: OrderedDict[str, datetime] = OrderedDict()
         self._answered: OrderedDict[str, bool] = OrderedDict()
-        self._recent: OrderedDict[str, _Recent] = OrderedDict()
+        self._stopped: OrderedDict[str, bool] = OrderedDict()  # terminations that were handed out
+        self._over: OrderedDict[str, bool] = OrderedDict()  # those after which a session is known to be stopped
+        self._ended: OrderedDict[str, datetime] = OrderedDict()
+        self._repeats = Repeats(sessions)
 
     def __len__(self) -> int:
         """Tell of how many sessions something is asked, expired or not."""
         return len(self._asked)
 
-    def note(self, record: Noted) -> None:
+    def note(self, record: Noted, *, waits: bool = False) -> None:
         """Take in a record: what is asked, what persons and orchestrators say, and what the session itself does.
 
         What the session does (its calls, the words of its user) is needed for denying a repeated call only: one is
-        denied as long as nothing else is known to have been done in between.
+        denied as long as nothing else is known to have been done in between, and it brings the same. That it ended is
+        needed for answering terminations.
+
+        Args:
+            record: the record.
+            waits: whether a call is known to wait for something, as from a payload of which the record has less.
         """
         if isinstance(record, Directive | Termination):
             self._ask(asked(record))
@@ -87,10 +80,15 @@ class Verdicts:
         elif isinstance(record, Control):
             self._control(record)
         elif isinstance(record, ToolCall):
-            self._call(record.session_id, call_key(record), record.occurred_at)
+            if own_denial(record) is None:  # else it was not made
+                self._repeats.made(record, waits=waits, read=record.session_id in self._asked)
+            self._goes_on(record.session_id, record.occurred_at)
         elif record.kind == "user_message":
             self._latest(self._spoken, record.session_id, record.occurred_at)
-            self._recent.pop(record.session_id, None)
+            self._repeats.forget(record.session_id)
+            self._goes_on(record.session_id, record.occurred_at)
+        elif record.kind == "ended":
+            self._latest(self._ended, record.session_id, record.occurred_at)
 
     def verdict(self, session_id: str, now: datetime, call: CallKey | None = None) -> Verdict:
         """Tell what a session is told.
@@ -113,22 +111,46 @@ class Verdicts:
             elif cooldown is not None:
                 found = _verdict("deny", cooldown)
         if call is not None and (found is None or found.action == "guide"):
-            self._call(session_id, call, now)
+            self._repeats.begins(session_id, call, now)
         return found or GO_ON
 
     def handed_out(self, verdict: Verdict) -> bool:
-        """Note that a session was given a verdict: it gets this guidance no more, nor what is older.
+        """Note that a session was given a verdict: it gets this guidance no more, nor what is older. A stop holds on.
 
         Returns:
-            Whether a directive is carried out by it that was not before, here or anywhere: that is to be answered.
+            Whether a directive or termination is carried out by it that was not before, here or anywhere: that is to be
+            answered.
         """
         given = self._asked.get(verdict.session_id, {}).get(verdict.answers or "")
-        if given is None or given.action == "terminate" or given.id in self._answered:
+        if given is None:
+            return False
+        known = self._over if given.action == "terminate" else self._answered
+        if given.id in known:
             return False
         for each in self._asked[verdict.session_id].values():
-            if each.action != "terminate" and each.rank <= given.rank and each.id not in self._answered:
-                self._keep(self._answered, each.id, value=True)
+            if (each.action == "terminate") is (given.action == "terminate") and each.rank <= given.rank:
+                if given.action == "terminate":
+                    self._keep(self._stopped, each.id, value=True)
+                elif each.id not in self._answered:
+                    self._keep(self._answered, each.id, value=True)
         return True
+
+    def unanswered(self, session_id: str, now: datetime) -> list[tuple[Asked, Literal["obeyed", "ended"]]]:
+        """Give the terminations that are to be answered, and how: its agent was told to stop, or the session has ended.
+
+        Args:
+            session_id: the session.
+            now: the time.
+        """
+        found: list[tuple[Asked, Literal["obeyed", "ended"]]] = []
+        for each in self._holding(session_id, now):
+            if each.action != "terminate" or each.id in self._over:
+                continue
+            if each.id in self._stopped:
+                found.append((each, "obeyed"))
+            elif session_id in self._ended:
+                found.append((each, "ended"))
+        return found
 
     def asked(self, session_id: str, answers: str) -> Asked | None:
         """Give what an answer is to; None when nothing such was asked of this session."""
@@ -149,16 +171,8 @@ class Verdicts:
         cooldown = next((each for each in held if each.action == "cooldown"), None)
         if cooldown is not None:
             return _verdict("deny", cooldown)
-        recent = self._recent.get(session_id)
-        if recent is None or recent.digest != call.digest or not timedelta(0) <= now - recent.at < PATIENCE:
-            return None
-        for each in held:
-            denials = recent.armed.get(each.id, MOST_DENIALS)
-            if call.digest in each.repeats and denials < MOST_DENIALS:
-                recent.armed[each.id] = denials + 1
-                recent.at = now
-                return _verdict("deny", each, (call.digest,))
-        return None
+        denying = self._repeats.denies(session_id, call, now, held)
+        return None if denying is None else _verdict("deny", denying, (call.digest,))
 
     def _holding(self, session_id: str, now: datetime) -> list[Asked]:
         """Give what is asked of a session and holds, what matters most first."""
@@ -183,9 +197,8 @@ class Verdicts:
         alike = [each for each in kept.values() if each.rank[0] == new.rank[0]]
         if len(alike) > MAX_ASKED:
             del kept[min(alike, key=lambda each: each.rank).id]
-        recent = self._recent.get(new.session_id)
-        if known is None and recent is not None and recent.digest in new.repeats:
-            recent.armed[new.id] = 0
+        if known is None:
+            self._repeats.arm(new)
         if len(self._asked) > self._sessions:
             self._make_room()
 
@@ -198,34 +211,32 @@ class Verdicts:
     def _control(self, said: Control) -> None:
         if said.action in _BACK:
             self._latest(self._resumed, said.session_id, said.occurred_at)
-            if said.action == "clear":
-                task_id = (said.task.id if said.task else None) or said.session_id
+            task_id = (said.task.id if said.task else None) or said.session_id
+            if said.action == "clear" or (said.action == "forget" and task_id == said.session_id):
                 self._latest(self._cleared, task_id, said.occurred_at)
+            if said.action == "forget":
+                self._spoken.pop(said.session_id, None)
+                asked_of = self._asked.pop(said.session_id, {})
+                later = {name: each for name, each in asked_of.items() if each.issued_at > said.occurred_at}
+                self._asked.update({said.session_id: later} if later else {})
         elif said.action == "false_alarm" and said.answers:
             self._latest(self._wrong, said.answers, said.occurred_at)
         elif said.action in {"obeyed", "refused", "ended"} and said.answers:
             done = said.action == "obeyed" and self._answered.get(said.answers, True)
             self._keep(self._answered, said.answers, value=done)
+            if said.action != "refused":
+                self._keep(self._over, said.answers, value=True)
 
-    def _call(self, session_id: str, call: CallKey | None, at: datetime) -> None:
-        """Note a call that was made: another one than the one before ends what was denied."""
-        digest = call.digest if call is not None else ""
-        recent = self._recent.get(session_id)
-        if recent is not None and recent.digest != digest and at < recent.at:
-            recent = _Recent("", recent.at)  # it came late, so that which is the latest is not certain
-        elif recent is None or recent.digest != digest or not digest:
-            recent = _Recent(digest, at)
-        recent.at = max(recent.at, at)
-        self._keep(self._recent, session_id, recent)
+    def _goes_on(self, session_id: str, at: datetime) -> None:
+        """Note that a session does something: after its end it has begun anew."""
+        if session_id in self._ended and self._ended[session_id] < at:
+            del self._ended[session_id]
 
     def _latest(self, times: OrderedDict[str, datetime], name: str, at: datetime) -> None:
         self._keep(times, name, max(at, times.get(name, at)))
 
     def _keep(self, entries: OrderedDict[str, _Value], name: str, value: _Value) -> None:
-        entries[name] = value
-        entries.move_to_end(name)
-        while len(entries) > self._sessions:
-            entries.popitem(last=False)
+        keep(entries, name, value, self._sessions)
 
 
 def _verdict(action: Step, about: Asked, calls: tuple[str, ...] = ()) -> Verdict:

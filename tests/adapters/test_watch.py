@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streams.adapters.watch import EmitterWatch, Enforcer, SessionStopped, beside, ends, instead
+from streams.adapters.watch import EmitterWatch, Enforcer, SessionStopped, beside, ends
 from streams.emitter import Emitter, EmitterSettings
 from streams.guard import Guard
 from streams.verdicts import GO_ON, CallKey, Verdict
+from streams.verdicts.refusal import refusal
 from tests.streams.emitter.kit import GatewayStub
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def test_without_enforcement_nothing_is_asked() -> None:
     ("verdict", "stops", "words"),
     [
         (Verdict(action="stop", text="Enough."), True, "the session is stopped"),
-        (Verdict(action="ask", text="Wait."), True, "the session is stopped"),
+        (Verdict(action="ask", text="Wait."), True, "the session waits for a person"),
         (Verdict(action="deny", text="No.", calls=(CallKey("0f"),)), False, "it repeats the one before"),
         (Verdict(action="deny", text="Later."), False, "the session is paused"),
     ],
@@ -78,8 +79,8 @@ def test_without_enforcement_nothing_is_asked() -> None:
 def test_what_the_model_reads_says_why(verdict: Verdict, stops: bool, words: str) -> None:  # noqa: FBT001 - a case
     """In the place of a result stands that the call was not made, why, and what to do."""
     assert ends(verdict) is stops
-    assert words in instead(verdict)
-    assert verdict.text in instead(verdict)
+    assert words in refusal(verdict)
+    assert verdict.text in refusal(verdict)
     assert str(SessionStopped(verdict)) == verdict.text
     assert beside("result", GUIDE).startswith("result\n")
 

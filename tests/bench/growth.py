@@ -34,12 +34,12 @@ from prometheus_client import CollectorRegistry
 from detectors import Limits, SessionState, Step, encode_state, step
 from schemas.encode import encode
 from schemas.topics import TOOL_CALLS
-from streams.metrics import WorkerMetrics
 from streams.policy.policy import Policy
 from streams.worker.apply import Applier
 from streams.worker.garbage import spare
 from streams.worker.judge import DETECTION, Detection
 from streams.worker.live import SESSIONS, TASKS, LiveTable
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.overrides import Overrides
 from streams.worker.partition import Partition
 from streams.worker.records import SESSION, encode_stored

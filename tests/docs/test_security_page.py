@@ -59,5 +59,5 @@ def test_the_messages_are_ours(pages: dict[str, str], root: Path) -> None:
 
 def test_the_example_names_every_role(root: Path) -> None:
     """And none that is none."""
-    example = tomllib.loads((root / "deploy" / "principals.toml").read_text("utf-8"))
+    example = tomllib.loads((root / "deploy" / "kafka.toml").read_text("utf-8"))["principals"]
     assert set(example) == set(roles())

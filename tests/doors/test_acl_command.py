@@ -38,14 +38,14 @@ def said(rules: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 def test_what_is_missing_is_created_once(doors: Doors, tmp_path: Path) -> None:
     """A dry run creates nothing; then all is created; then nothing is missing, and nothing is too much."""
     root = doors.settings()
-    before = acl(root, tmp_path, APP, "check", *TWO, code=1)
+    before = acl(root, tmp_path, APP, "diff", *TWO, code=1)
     dry = acl(root, tmp_path, APP, "apply", "--dry-run", *TWO)
     assert dry["dry_run"]
     assert dry["created"] == before["missing"] != []
-    assert acl(root, tmp_path, APP, "check", *TWO, code=1)["missing"] == before["missing"]
+    assert acl(root, tmp_path, APP, "diff", *TWO, code=1)["missing"] == before["missing"]
     assert acl(root, tmp_path, APP, "apply", *TWO)["created"] == before["missing"]
     assert acl(root, tmp_path, APP, "apply", *TWO)["created"] == []
-    assert acl(root, tmp_path, APP, "check", *TWO) == {
+    assert acl(root, tmp_path, APP, "diff", *TWO) == {
         "ok": True,
         "missing": [],
         "denied": [],
@@ -67,7 +67,7 @@ def test_what_is_too_much_denied_or_somebody_elses_is_told(doors: Doors, tmp_pat
         Rule("User:stranger", Kind.TOPIC, "much.alerts", Pattern.LITERAL, Operation.READ),
         Rule("User:stranger", Kind.TOPIC, "something.else", Pattern.LITERAL, Operation.WRITE),
     )
-    found = acl(root, tmp_path, app, "check", *TWO, code=1)
+    found = acl(root, tmp_path, app, "diff", *TWO, code=1)
     assert found["missing"] == []
     assert said(found["more"]) == [("User:h-command", "Write", "much.alerts"), ("User:w-command", "Read", "much.")]
     assert said(found["denied"]) == [("User:w-command", "Read", "much.control")]
@@ -76,7 +76,7 @@ def test_what_is_too_much_denied_or_somebody_elses_is_told(doors: Doors, tmp_pat
 
 def test_who_may_not_see_or_alter_rules_is_told_so(doors: Doors, tmp_path: Path) -> None:
     """Exit code 1, with who lacks what."""
-    for name in ("apply", "check"):
+    for name in ("apply", "diff"):
         found = acl(doors.settings("worker"), tmp_path, APP, name, *TWO, code=1)
         assert found["ok"] is False
         assert "worker has no right to administer the cluster" in found["problems"][0]
@@ -84,7 +84,7 @@ def test_who_may_not_see_or_alter_rules_is_told_so(doors: Doors, tmp_path: Path)
 
 def test_brokers_that_check_no_rights_are_told(bootstrap: str) -> None:
     """Everybody may do everything there: what to set is said, and nothing seems to be well."""
-    done = command("acl", "check", "--bootstrap", bootstrap, *TWO)
+    done = command("acl", "diff", "--bootstrap", bootstrap, *TWO)
     assert done.code == 1
     assert "check no rights" in done.output
     assert "authorizer.class.name" in done.output
@@ -117,27 +117,28 @@ def test_wrong_use_is_told() -> None:
         (["show", "--app-id", "*"], "give it whole"),
         (["show", "--orchestrator-group", "*"], "give it whole"),
         (["show", "--group", ""], "give it whole"),
-        (["check", "--bootstrap", "127.0.0.1:1"], "--principal worker=User:NAME"),
+        (["diff", "--bootstrap", "127.0.0.1:1"], "--principal worker=User:NAME"),
     ):
         done = command("acl", *words)
         assert done.code == 2
         assert said_of in done.output
 
 
-def test_principals_may_be_in_a_file(tmp_path: Path) -> None:
-    """As in the one that is given to begin with; what is wrong in one is told with its name."""
-    example = Path(__file__).parents[2] / "deploy" / "principals.toml"
-    shown = json.loads(command("acl", "show", "--json", "--principals", str(example)).output)["rules"]
-    assert {"User:traction-worker", "User:orchestrator"} < {rule["principal"] for rule in shown}
+def test_principals_are_in_the_layout(tmp_path: Path) -> None:
+    """As in the one that is given to begin with, and with further ones; what is wrong in one is told with its name."""
+    example = Path(__file__).parents[2] / "deploy" / "kafka.toml"
+    more = ("--principal", "worker=User:one-more")
+    shown = json.loads(command("acl", "show", "--json", "--layout", str(example), *more).output)["rules"]
+    assert {"User:traction-worker", "User:orchestrator", "User:one-more"} < {rule["principal"] for rule in shown}
     wrong = tmp_path / "wrong.toml"
     for text, said_of in (
         ('boss = ["User:b"]', "no role 'boss'"),
-        ('worker = "User:w"', "write a line for each role"),
+        ('worker = "User:w"', "a line for each role"),
         ("worker = [", "cannot be used"),
         ('worker = ["w"]', "worker=User:worker"),
     ):
-        wrong.write_text(text)
-        done = command("acl", "show", "--principals", str(wrong))
+        wrong.write_text(f"[principals]\n{text}\n")
+        done = command("acl", "show", "--layout", str(wrong))
         assert done.code == 2
         assert str(wrong) in done.output
         assert said_of in done.output

@@ -193,4 +193,4 @@ async def test_clients_tell_what_is_missing(doors: Doors, tmp_path: Path) -> Non
         done = await asyncio.to_thread(run, job, doors.settings("nobody"), "sessions", "list")
         assert done.code == 1
         assert "nobody has no right to read or write the topic none." in done.output
-        assert "traction acl check" in done.output
+        assert "traction acl diff" in done.output

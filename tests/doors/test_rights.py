@@ -48,7 +48,7 @@ acl.fitness                -   -   r   r   r   -   -   -   rw  -   -   -
 acl.dead-letters           -   -   -   -   -   rw  w   -   w   w   -   -
 acl-task-events            -   -   -   -   -   -   rw  -   r   -   -   -
 acl-sessions-changelog     -   -   -   -   r   -   rw  -   -   -   -   -
-acl-tasks-changelog        -   -   -   -   -   -   rw  -   -   -   -   -
+acl-tasks-changelog        -   -   -   -   r   -   rw  -   -   -   -   -
 acl-escalation-ladders     -   -   -   -   r   -   -   -   rw  -   -   -
 group acl                  -   -   -   -   -   -   u   -   -   -   -   -
 group acl-escalation       -   -   -   -   -   -   -   -   u   -   -   -
@@ -201,6 +201,8 @@ async def test_the_whole_job_is_done_with_each_process_under_its_own_principal(d
             ("fitness",),
             ("topics", "check", "--app-id", "own"),
             ("policy", "explain", "--session", "loop", "--app-id", "own"),
+            ("forget", "session", "loop", "--app-id", "own"),
+            ("topics", "plan-partitions", "1", "--app-id", "own"),
         ):
             done = await asyncio.to_thread(run, job, doors.settings("operator"), *words)
             assert done.code == 0, (words, done.output)

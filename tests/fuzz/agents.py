@@ -34,7 +34,7 @@ def _hooks(data: bytes) -> None:
             seen = read(agent, data, at=NOW, privacy=level)
             if not isinstance(seen, Observed):
                 continue
-            for event in (*seen.events, *denied(seen)):
+            for event in (*seen.events, *denied(seen, "other")):
                 decode(_TOPICS[type(event)], encode(event))
             for step in STEPS:
                 answer(agent, seen, Verdict(action=step, text="stop"), enforce=True)

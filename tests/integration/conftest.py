@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from streams.cli import traction
 from streams.kafka import KafkaSettings
 from streams.topics import create_topics
 from tests.kit import Wire, WorkerProcess
@@ -39,3 +44,19 @@ def start(wire: Wire) -> Iterator[Callable[..., WorkerProcess]]:
     yield begin
     for process in started:
         process.kill()
+
+
+async def run(wire: Wire, *words: str, code: int = 0) -> Any:
+    """Run a command of ours on the test's topics with --json, and give what it tells; of one that fails the error.
+
+    In a thread of this process, since it has an event loop of its own and a process would cost a second.
+    """
+    settings = wire.settings
+    command = [*words, "--json", "--app-id", wire.app_id, "--prefix", settings.prefix]
+    command += ["--bootstrap", settings.bootstrap, "--log-level", "error"]
+    ran = await asyncio.to_thread(lambda: CliRunner().invoke(traction, command, standalone_mode=False))
+    if isinstance(ran.exception, click.ClickException):
+        assert ran.exception.exit_code == code, ran.exception.message
+        return ran.exception.message
+    assert ((ran.return_value or 0), ran.exception) == (code, None), ran.output
+    return json.loads(ran.stdout)

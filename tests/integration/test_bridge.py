@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from schemas import topics
 from streams.kafka import producer, running
-from tests.kit import Wire, until
+from streams.metric_list import listed
+from tests.kit import Wire, metrics_on, until
 from tests.processes import TRACTION, TractionProcess
 from tests.streams.gateway.test_otlp import codex, tool
 from tests.streams.otlp.otlp_kit import logs_protobuf, traces_protobuf
@@ -99,7 +101,9 @@ async def test_exactly_once(
     letters = await wire.records(wire.settings.topic(topics.DEAD_LETTERS))
     assert [dict(letter.headers)["__traction.errors.reason"] for letter in letters] == [b"not_otlp"]
     assert await frozen.exit(60) == 3
-    await last.ready()
+    url = await last.ready()
+    text = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())  # noqa: S310
+    assert metrics_on(text) == {one.name for one in listed("bridge")}
     assert await last.end() == 0
 
 

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from schemas import topics
+from schemas.decode import decode
+from schemas.topics import Topic
 from tests.kit import Wire, WorkerProcess
 from tests.processes import TRACTION, TractionProcess
 
@@ -55,7 +58,7 @@ class Agent:
         payload = {
             "session_id": self._session,
             "transcript_path": "/t.jsonl",
-            "cwd": "/work",
+            "cwd": "/home/ada/shop",
             "hook_event_name": event,
             "tool_name": "Bash",
             "tool_input": {"command": command},
@@ -88,6 +91,12 @@ class Agent:
         return [before, self.hook("PostToolUse", number, command, tool_response=response)]
 
 
+async def decoded(wire: Wire, topic: Topic) -> list[Any]:
+    """Read what is on a topic, in order of time."""
+    records = await wire.records(wire.settings.topic(topic))
+    return [decode(topic, each.value, each.headers) for each in sorted(records, key=lambda each: each.timestamp)]
+
+
 async def test_a_connected_agent_that_spins_is_stopped(
     wire: Wire, start: Callable[..., WorkerProcess], beside: Callable[..., TractionProcess], tmp_path: Path
 ) -> None:
@@ -117,5 +126,17 @@ async def test_a_connected_agent_that_spins_is_stopped(
             break
     assert said[-1]["stopReason"].startswith("Traction has stopped this session.")
     assert [answer for answer in said if answer.get("continue") is False] == said[-1:]
+
+    # That it was told is the answer to the termination: nothing is asked of anybody any more, and the incident is over.
+    assert await asyncio.to_thread(spinning.hook, "SessionEnd", MOST_CALLS, "", reason="other") == {}
+    notifications: list[Any] = []
+    async with asyncio.timeout(60):
+        while not notifications or notifications[-1].kind != "ended":
+            notifications = await decoded(wire, topics.NOTIFICATIONS)
+    assert [each.kind for each in notifications][-2:] == ["terminate", "ended"]
+    assert {each.kind for each in notifications}.isdisjoint({"unanswered", "refused"})
+    (termination,) = await decoded(wire, topics.TERMINATIONS)
+    answers = [each for each in await decoded(wire, topics.CONTROL) if each.answers == termination.termination_id]
+    assert [each.action for each in answers] == ["obeyed"]
     spool = tmp_path / "state" / "traction" / "spool" / "hooks"
     assert [file.name for file in spool.iterdir() if file.suffix == ".ndjson"] == []

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 OLD = 1_000
 """Records per partition that are there before."""
 
+DISK = ("traction_state_disk_free_bytes",)
 OWN = ("traction_recovered_records_total", "own")
 STANDBY = ("traction_recovered_records_total", "standby")
 
@@ -84,11 +85,17 @@ async def test_a_standby_takes_over(
         return found[STANDBY] > 0 and found[OWN] + found[STANDBY] > 4 * OLD and len(await wire.alert_records()) > 10
 
     await until(copied)
-    before = (await two.metrics())[OWN]
+    found = await two.metrics()
+    assert found["traction_stored_state_bytes", "standby", "sessions"] > 0
+    assert (found.get(DISK, 0) > 0) == (store == "rocksdb")
+    before = found[OWN]
     one.kill()
     there = await written(wire)
     await two.ready(4)
-    read = (await two.metrics())[OWN] - before
+    found = await two.metrics()
+    read = found[OWN] - before
+    standby, own = (found["traction_stored_state_bytes", copy, "sessions"] for copy in ("standby", "own"))
+    assert standby == 0 < own, "what was taken over is no copy any more"
     await sending
     await wire.until_applied()
     await assert_same(wire, outcome(events))

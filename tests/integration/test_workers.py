@@ -6,12 +6,14 @@ import asyncio
 import json
 import time
 import urllib.request
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from schemas import topics
 from schemas.encode import encode
 from streams.kafka import KafkaSettings
-from tests.kit import Wire, WorkerProcess, assert_same, outcome, tool_call, traffic, until
+from streams.metric_list import listed
+from tests.kit import Wire, WorkerProcess, assert_same, metrics_on, outcome, tool_call, traffic, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +29,18 @@ async def test_two_workers_share_the_partitions(wire: Wire, start: Callable[...,
     await wire.send(events)
     await wire.until_applied()
     await assert_same(wire, outcome(events))
+    counted: Counter[str] = Counter()
     for worker in (one, two):
         metrics = await worker.metrics()
         assert metrics["traction_applied_twice_total",] == 0
         assert sum(value for name, value in metrics.items() if name[0] == "traction_alerts_total") > 0
+        for (name, *_), value in metrics.items():
+            counted[name] += int(value)
+    alerts, forwarded = len(await wire.alerts()), len(await wire.records(wire.task_events))
+    assert counted["traction_alerts_total"] == alerts, "whoever applied and committed it"
+    assert counted["traction_task_events_total"] == forwarded
+    assert counted["traction_events_total"] == len(events) + forwarded
+    assert counted["traction_stored_states"] == counted["traction_live_sessions"] + counted["traction_live_tasks"] > 0
 
 
 async def test_a_restarted_worker_goes_on_where_it_stopped(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
@@ -149,12 +159,23 @@ async def test_pages(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
     metrics = await worker.metrics()
     name = wire.settings.topic(topics.TOOL_CALLS)
     assert metrics["traction_misrouted_events_total", name] >= 1
+    assert metrics["traction_stored_states", "own", "sessions"] == 2, "one in each partition"
+    assert metrics["traction_stored_state_bytes", "own", "sessions"] > 100
+    assert ("traction_state_disk_free_bytes",) not in metrics
+    assert (metrics["traction_ready",], metrics["traction_healthy",], metrics["traction_brokers_reachable",]) == (
+        1,
+        1,
+        1,
+    )
     assert metrics["traction_events_total", "applied", name] == 2
 
     async def told() -> bool:
         return ("traction_consumer_lag_records", "3", name) in await worker.metrics()
 
     await until(told)
+    text = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())  # noqa: S310
+    wanted = {one.name for one in listed("worker")}
+    assert metrics_on(text) == {name for name in wanted if "state_disk" not in name}, "as the list says"
     for page in ("healthz", "readyz"):
         answer = json.loads(await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/{page}").read()))  # noqa: B023, S310
         assert answer["ok"], answer

@@ -16,7 +16,8 @@ from aiokafka.conn import collect_hosts
 from click.testing import CliRunner, Result
 
 from streams import cli
-from streams.cli.options import Brokers, Number, SharedOption, shared
+from streams.cli.options import Brokers, Number, shared
+from streams.cli.sections import SharedOption
 from streams.config import SHARED_KEYS, Config, flag
 from streams.kafka import KafkaSettings
 
@@ -30,7 +31,7 @@ WITH_ID = (
     "sessions show", "sessions resume", "sessions mute", "sessions terminate", "tasks show", "tasks clear",
     "alerts wrong",
 )  # fmt: skip
-SEEN = {"sessions", "tasks", "alerts", "fitness", "dead-letters"}
+SEEN = {"sessions", "tasks", "alerts", "forget", "fitness", "dead-letters"}
 """Commands that look things up on the topics."""
 
 UNDERSCORES = str.maketrans(" -", "__")
@@ -38,6 +39,8 @@ LETTERS = {"dead-letters list": [], "dead-letters show": ["0@0"], "dead-letters 
 PATHS = {
     "replay": ["--to-kafka", "recordings"],
     "follow": ["recordings"],
+    "forget": ["session", "an-id"],
+    "topics plan-partitions": ["8"],
     **{name: ["an-id"] for name in WITH_ID},
     **LETTERS,
 }
@@ -269,9 +272,10 @@ def test_what_is_no_finite_number_is_refused(tmp_path: Path, name: str, option: 
 def test_every_number_is_of_the_type_that_refuses_these() -> None:
     """A new option cannot bring the other type back."""
     looking = {name for name, _ in NUMBERS if name.partition(" ")[0] in SEEN}
-    assert len(looking) == 14
+    assert len(looking) == 15
     assert {name for name, _ in NUMBERS} - looking == {
-        *("worker", "escalate", "ingest", "bridge", "follow"), *("policy explain", "replay", "demo"),
+        *("worker", "escalate", "ingest", "bridge", "follow"),
+        *("policy explain", "topics plan-partitions", "replay", "demo"),
     }  # fmt: skip
     assert [(name, option.name) for name, option in NUMBERS if not isinstance(option.type, Number)] == []
 
@@ -360,6 +364,25 @@ def test_every_command_explains_itself(name: str) -> None:
     result = CliRunner().invoke(cli.traction, [name, "--help"])
     assert result.exit_code == 0
     assert cli.COMMANDS[name].summary in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("words", [["ingest"], ["sessions", "resume"], ["connect"]])
+def test_help_tells_all_options_and_a_commands_own_first(words: list[str]) -> None:
+    """What is alike for all commands stands in sections of its own, behind what this one is about; none is left out."""
+    told = CliRunner().invoke(cli.traction, [*words, "--help"]).stdout
+    command: click.Command | None = cli.traction
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
+    places = {name: told.index(f"  {name} ") for option in command.params for name in option.opts if name[:2] == "--"}
+    connection = [
+        place for name, place in places.items() if name.startswith(("--bootstrap", "--prefix", "--sasl", "--ssl"))
+    ]
+    for name, place in places.items():
+        if not name.startswith(("--bootstrap", "--prefix", "--s", "--page-")) or name == "--scope":
+            assert all(place < other for other in connection), name
+    assert ("\nConnection to Kafka:\n" in told, "\nPages:\n" in told) == (bool(connection), words == ["ingest"])
 
 
 def test_help_imports_no_command() -> None:

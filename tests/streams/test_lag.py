@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from schemas.topics import ALERTS
 from streams.escalation.metrics import EscalationMetrics
 from streams.kafka import KafkaSettings, producer, running
-from streams.lag import BROKER, Applied, LagWatch
+from streams.lag import BROKER, MAX_ENDS, Applied, LagWatch, Waiting
 from streams.pages import Health
 from streams.topics import create_topics
 
@@ -37,7 +37,15 @@ class Watched:
         self.registry = CollectorRegistry()
         self.health = Health((BROKER,), stall_seconds=1.0)
         self.applied: dict[TopicPartition, Applied] = {}
-        self.watch = LagWatch(kafka, EscalationMetrics(self.registry), self.health, lambda: self.applied, interval=0.1)
+        self.taking: dict[str, int] = {}
+        self.watch = LagWatch(
+            kafka,
+            EscalationMetrics(self.registry),
+            self.health,
+            lambda: self.applied,
+            taking=lambda: self.taking,
+            interval=0.1,
+        )
 
     def lag(self, tp: TopicPartition) -> float | None:
         """Read a partition's lag off the page."""
@@ -74,6 +82,7 @@ async def test_lag_and_age_follow_what_was_applied(kafka: KafkaSettings) -> None
         watched.applied = {tp: Applied(2, time.time() - 60)}
         await watched.until(lambda: watched.lag(tp) == 3)
         assert watched.health.ready().ok
+        assert watched.registry.get_sample_value("traction_brokers_reachable") == 1
         age = watched.registry.get_sample_value("traction_consumer_behind_seconds")
         assert age is not None
         assert 59 < age < 90
@@ -93,6 +102,18 @@ async def test_a_position_that_does_not_move_is_found(kafka: KafkaSettings) -> N
         watched.applied = {tp: Applied(0, None)}
         await watched.until(lambda: not watched.health.live().ok)
         watched.applied = {tp: Applied(1, time.time())}
+        await watched.until(lambda: watched.health.live().ok)
+
+
+async def test_taking_that_hangs_is_found(kafka: KafkaSettings) -> None:
+    """A partition that is taken for the stall time without a step is not alive; with steps, or once taken, it is."""
+    async with watching(kafka) as watched:
+        for step in range(20):
+            watched.taking = {"taking partition 0": step}
+            await asyncio.sleep(0.1)
+            assert watched.health.live().ok
+        await watched.until(lambda: not watched.health.live().ok)
+        watched.taking = {}
         await watched.until(lambda: watched.health.live().ok)
 
 
@@ -119,6 +140,49 @@ async def test_brokers_out_of_reach_make_it_unready_but_not_dead() -> None:
     async with watching(KafkaSettings(bootstrap="127.0.0.1:1")) as watched:
         await watched.until(lambda: "does not answer" in watched.health.ready().checks[BROKER])
         assert watched.health.live().ok
+        assert watched.registry.get_sample_value("traction_brokers_reachable") == 0
+
+
+def at(position: int, timestamp: float | None = None) -> Applied:
+    """Say how far a partition is."""
+    return Applied(position, timestamp)
+
+
+def test_a_record_waits_since_it_came() -> None:
+    """However long ago the one before it came: what comes after a quiet night has not waited all night."""
+    waiting = Waiting()
+    assert waiting.seconds(at(7, 100.0), 7, 50_000) == 0
+    assert waiting.seconds(at(7, 100.0), 9, 50_005) == 0
+    assert waiting.seconds(at(7, 100.0), 9, 50_010) == 5
+    assert waiting.seconds(at(8, 50_001.0), 12, 50_015) == 10, "the next one came with the first"
+    assert waiting.seconds(at(9, 50_004.0), 12, 50_020) == 5
+    assert waiting.seconds(at(12, 50_014.0), 12, 50_025) == 0
+
+
+def test_a_backlog_from_before_the_first_look_is_as_old_as_what_was_applied_last() -> None:
+    """After a restart nobody saw when it came; until something was applied it is at least as old as the first look."""
+    waiting = Waiting()
+    assert waiting.seconds(at(3), 9, 1_000) == 0
+    assert waiting.seconds(at(3), 9, 1_005) == 5
+    assert waiting.seconds(at(4, 400.0), 9, 1_010) == 610
+    assert waiting.seconds(at(9, 990.0), 12, 1_015) == 0, "what came since was seen to come"
+
+
+def test_a_topic_made_anew_begins_anew() -> None:
+    """Ends of the one that was deleted say nothing of the new one."""
+    waiting = Waiting()
+    waiting.seconds(at(3), 90, 1_000)
+    assert waiting.seconds(at(0), 5, 2_000) == 0
+    assert waiting.seconds(at(0), 6, 2_005) == 5
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_what_is_remembered_of_ends_is_bounded(over: int) -> None:
+    """A partition that is stuck for days takes no more memory, and is as old as it is."""
+    waiting = Waiting()
+    ages = [waiting.seconds(at(0), look + 1, 5.0 * look) for look in range(MAX_ENDS + over)]
+    assert ages[-1] == 5 * (MAX_ENDS + over - 1)
+    assert len(waiting._ends) == (MAX_ENDS // 2 + 1 if over else MAX_ENDS)
 
 
 @pytest.mark.parametrize("turns", range(4))

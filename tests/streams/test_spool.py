@@ -56,7 +56,14 @@ def test_lines_come_out_as_they_went_in(folder):
     assert all(spool.append(line) for line in (b"one", b"two", "drei €".encode()))
     offered, done = drained(spool)
     assert offered == ["one\ntwo\ndrei €\n".encode()]
-    assert (done.sent, done.refused, done.away, done.busy, spool.size(), spool.dropped()) == (3, 0, False, False, 0, 0)
+    assert (done.sent, done.refused, done.away, done.busy, spool.size(), spool.counts()["dropped"]) == (
+        3,
+        0,
+        False,
+        False,
+        0,
+        0,
+    )
     assert drained(spool)[0] == []
 
 
@@ -137,7 +144,7 @@ def test_when_it_is_full_the_oldest_goes(folder):
     kept = [int(line[:4]) for lines in drained(spool)[0] for line in lines.split()]
     assert kept == list(range(kept[0], 200))
     assert 800 <= len(kept) * 20 <= 1_000
-    assert spool.dropped() == kept[0] * 20
+    assert spool.counts()["dropped"] == kept[0] * 20
 
 
 def test_up_to_the_bound_nothing_is_dropped(folder):
@@ -145,7 +152,29 @@ def test_up_to_the_bound_nothing_is_dropped(folder):
     spool = Spool(str(folder), max_bytes=1_000, segment_bytes=100)
     for number in range(45):
         spool.append(b"%04d" % number + b"x" * 15)
-    assert (spool.size(), spool.dropped()) == (900, 0)
+    assert (spool.size(), spool.counts()["dropped"]) == (900, 0)
+
+
+def test_what_is_counted_is_told_once(folder):
+    """Counts outlive the process, add up until they are told, and then begin anew; what is kept is not touched."""
+    assert set(Spool(str(folder)).forget_counts().values()) == {0}
+    Spool(str(folder)).count("refused", 3)
+    spool = Spool(str(folder))
+    spool.append(b"one")
+    spool.count("refused")
+    spool.count("too-large")
+    told = {"dropped": 0, "refused": 4, "too-large": 1, "cut-short": 0}
+    assert spool.counts() == told
+    assert spool.forget_counts() == told
+    assert set(spool.counts().values()) == {0}
+    assert drained(spool)[0] == [b"one\n"]
+
+
+def test_a_mark_holds_for_its_time(folder):
+    """What was marked lately is not new, up to the second; a clock that was set back marks anew."""
+    spool = Spool(str(folder))
+    spool.append(b"one")
+    assert [spool.mark("told", 10, now) for now in (100, 109.9, 110, 115, 105)] == [True, False, True, False, True]
 
 
 def test_a_torn_line_spoils_no_other(folder):

@@ -19,6 +19,7 @@ from aiokafka.errors import MessageSizeTooLargeError
 from schemas import topics as contract
 from streams.kafka import MAX_DEAD_LETTER_BYTES, MAX_INPUT_BYTES, KafkaSettings, admin, consumer, producer, running
 from streams.topic_check import judge
+from streams.topic_diff import find_topics
 from streams.topics import (
     TASK_EVENTS,
     WHOLE,
@@ -28,7 +29,6 @@ from streams.topics import (
     check_topics,
     create_topics,
     default_group,
-    find_topics,
     ladders_name,
     missing_topics,
     plan,

@@ -142,7 +142,7 @@ def fold(records: list[Said], answers: list[TaskEvent], policy: Ladder, last: La
         control: name of the topic where orchestrators answer.
     """
     folded, state, now = Folded(), LadderState(), NOW
-    context = Context(control, lambda *_: None, partial(_tally, folded.counted))
+    context = Context(control, lambda *_: None, partial(_tally, folded.counted), lambda _: None)
     for each in (*records, *answers):
         if isinstance(each, TaskEvent):
             _put(folded, on_event(state, each, now, policy, context))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
+    from streams.escalation.savings import Saved
+
 NOW = datetime(2026, 12, 1, 3, tzinfo=UTC)
 
 
@@ -64,6 +66,7 @@ class Desk:
     now: datetime = NOW
     state: LadderState = field(default_factory=LadderState)
     tallies: list[Tally] = field(default_factory=list)
+    saved: list[Saved] = field(default_factory=list)
     asked: list[tuple[tuple[Candidate, ...], frozenset[str], str]] = field(default_factory=list)
     chosen: Candidate | None = None
     reload: bool = True
@@ -77,7 +80,7 @@ class Desk:
             self.asked.append((candidates, frozenset(exclude), task_type))
             return self.chosen
 
-        return Context(control_topic="agent.control", choose=choose, count=self.tallies.append)
+        return Context(control_topic="agent.control", choose=choose, count=self.tallies.append, save=self.saved.append)
 
     def alert(self, alert_id: str, **fields: Any) -> list[Output]:
         """Give it an alert."""

@@ -7,16 +7,21 @@ import signal
 import socket
 import sys
 import time
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
+from detectors import TaskEvent
 from schemas import topics
+from schemas.common import Agent, Task
 from schemas.encode import encode, headers, record_key
 from schemas.outputs import Directive, KnownFlapping, Termination
 from streams.kafka import KafkaSettings, producer, running
+from streams.metric_list import listed
 from streams.topics import task_events_name
+from tests.kit import metrics_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +31,11 @@ if TYPE_CHECKING:
     from tests.streams.escalation.conftest import Inside, MakeAlert, Process, Wire
 
 END_SECONDS = 5.0
+
+MEASURED = {
+    *("events_total", "dead_letters_total", "terminations_total", "tasks_total", "flapping_tasks_total"),
+    *("wasted_tokens_total", "wasted_cost_usd_total", "saved_tokens_total", "saved_cost_usd_total"),
+}
 
 
 async def page(url: str) -> tuple[int, str]:
@@ -62,7 +72,7 @@ async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, 
     async def measured() -> bool:
         text = (await page(f"{url}/metrics"))[1]
         return (
-            'traction_terminations_total{attempt="first"} 1.0' in text
+            'traction_terminations_total{attempt="first",reason="identical"} 1.0' in text
             and 'traction_directives_total{action="inject_guidance"} 2.0' in text
         )
 
@@ -153,6 +163,53 @@ async def test_repeated_alerts_are_answered_once(wire: Wire, alert: MakeAlert, i
     assert [each.alert_id for each in await wire.outputs(Termination)] == ["same", "other"]
 
 
+async def test_what_was_done_is_measured(wire: Wire, alert: MakeAlert, inside: Callable[..., Inside]) -> None:
+    """Reasons, savings, tasks that flap and results are counted with the commit, once, also of what comes twice."""
+    of: dict[str, Any] = {"agent": Agent(role="code", model="m"), "task": Task(type="bugfix", repo="acme/shop")}
+    end = alert("t", level="terminate", task_id="t1", tokens_wasted=7_000, cost_wasted=0.25, **of)
+    warned = alert("w", session_id="s2", task_id="t2", tokens_wasted=4_000, wasted_estimated=True, **of)
+    over = alert("r", session_id="s2", task_id="t2", level="recovered", **of)
+    async with inside() as consumer:
+        await wire.send([end, end, warned, over, b"junk"])
+        (asked,) = await wire.until_outputs(Termination, 1)
+        said: dict[str, Any] = {"word": "obeyed", "answers": asked.termination_id, **of}
+        event = TaskEvent(event_id="e", session_id="s1", task_id="t1", at_ms=0, **said)
+        await wire.send([event, event])
+
+        async def answered() -> bool:
+            return page_of(consumer)["answers_total", "obeyed", "nothing"] == 1
+
+        await wire.until(answered)
+        found, alerts, events = page_of(consumer), wire.settings.topic(topics.ALERTS), task_events_name(wire.app_id)
+        assert {key: value for key, value in found.items() if key[0] in MEASURED} == {
+            ("events_total", alerts, "applied"): 3,
+            ("events_total", alerts, "duplicate"): 1,
+            ("events_total", alerts, "dead"): 1,
+            ("events_total", events, "applied"): 2,
+            ("dead_letters_total", "not_json"): 1,
+            ("terminations_total", "first", "identical"): 1,
+            ("tasks_total", "acme/shop", "code", "bugfix"): 2,
+            ("flapping_tasks_total", "acme/shop", "code", "bugfix"): 1,
+            ("wasted_tokens_total", "measured"): 7_000,
+            ("wasted_cost_usd_total",): 0.25,
+            ("saved_tokens_total", "measured", "termination"): 7_000,
+            ("saved_tokens_total", "estimated", "directive"): 4_000,
+            ("saved_cost_usd_total", "termination"): 0.25,
+        }
+        owned = ("ladders",), ("assigned_partitions",), ("fitness_tasks", "m", "unknown", "tried")
+        assert [found[name] for name in owned[:2]] == [2, 2]
+        async with inside() as other:
+            pages = page_of(consumer), page_of(other)
+            assert [sum(page[name] for page in pages) for name in owned] == [2, 2, 2], "each is shown by its owner"
+            assert pages[0]["assigned_partitions",] == 1
+
+
+def page_of(consumer: Inside) -> Counter[tuple[str, ...]]:
+    """Give what a consumer shows, by name and labels, but for what is 0."""
+    samples = [each for family in consumer.registry.collect() for each in family.samples if each.value]
+    return Counter({(each.name.removeprefix("traction_"), *each.labels.values()): each.value for each in samples})
+
+
 async def counted(consumer: Inside, duplicates: int) -> bool:
     """Tell whether so many alerts were dropped."""
     return consumer.measured("traction_duplicate_alerts_total") == duplicates
@@ -193,7 +250,10 @@ async def test_the_pages_tell_how_it_is(wire: Wire, alert: MakeAlert, start: Cal
         )
 
     await wire.until(caught_up)
-    assert 'traction_alerts_read_total{level="warn"} 20.0' in (await page(f"{url}/metrics"))[1]
+    text = (await page(f"{url}/metrics"))[1]
+    assert 'traction_alerts_read_total{level="warn"} 20.0' in text
+    assert "traction_brokers_reachable 1.0" in text
+    assert metrics_on(text) == {one.name for one in listed("escalate")}
 
 
 async def test_help_says_what_it_does_with_examples() -> None:

@@ -69,7 +69,7 @@ class Both:
         self.state = LadderState()
         self.model = LadderModel(task_id)
         self.tallies: Counter[tuple[str, ...]] = Counter()
-        self.context = Context(control_topic=CONTROL, choose=first_allowed, count=self.count)
+        self.context = Context(control_topic=CONTROL, choose=first_allowed, count=self.count, save=lambda _: None)
 
     def count(self, tally: Tally) -> None:
         """Add up what is to be added to fitness."""

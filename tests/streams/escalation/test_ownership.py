@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
 
 import pytest
@@ -47,3 +48,18 @@ def test_inputs_that_come_apart_end_the_process(apart: list[str]) -> None:
     with pytest.raises(PartitionsApart, match=r"partition 7 of .*traction topics check"):
         ownerships.check()
     assert not ownerships.current()
+
+
+async def test_letting_go_shows_as_long_as_it_takes() -> None:
+    """While a transaction is under way, a partition is being let go of: whoever looks at health is told."""
+    place = Place(KafkaSettings(), "g", "alerts", "events", 1_000)
+    ownerships = Ownerships(place, cast("Any", None), cast("Any", None))
+    ownerships.on_partitions_assigned([TopicPartition(name, 7) for name in ("alerts", "events")])
+    unit = ownerships.current()[7]
+    assert not ownerships.letting_go
+    async with unit.lock:
+        going = asyncio.create_task(ownerships.release_all())
+        await asyncio.sleep(0)  # it begins, and waits for the transaction's end
+        assert ownerships.letting_go
+    await going
+    assert not ownerships.letting_go

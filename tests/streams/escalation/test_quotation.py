@@ -184,6 +184,8 @@ def test_a_pause_gives_what_to_go_on_with() -> None:
         assert words in outside(text)
     assert inside(text) == ["| tried: ls", "| failed with: No such file"]
     assert "paused for 90 seconds" in told("cooldown", alert, seconds=90.0)
+    until = "2026-11-30T10:00:00Z"
+    assert f"paused for 90 seconds, until {until}." in told("cooldown", alert, seconds=90.0, until=until)
 
 
 def test_a_rotation_names_what_it_changes_to() -> None:

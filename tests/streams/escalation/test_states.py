@@ -71,7 +71,7 @@ async def test_an_unanswered_termination_is_repeated_and_then_a_person_is_told(
             return [each.kind for each in await wire.outputs(Notification)] == ["terminate", "unanswered"]
 
         await wire.until(told)
-        assert second.measured("traction_terminations_total", attempt="repeated") == 1
+        assert second.measured("traction_terminations_total", attempt="repeated", reason="identical") == 1
         assert second.measured("traction_unanswered_terminations_total") == 1
     terminations = await wire.outputs(Termination)
     assert [each.attempt for each in terminations] == [1, 2, 3]

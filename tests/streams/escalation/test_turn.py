@@ -11,6 +11,7 @@ from aiokafka.structs import ConsumerRecord
 from prometheus_client import CollectorRegistry
 
 from detectors import TaskEvent, encode_task
+from schemas.encode import encode, headers
 from streams.escalation import consumer
 from streams.escalation.consumer import BATCH_RECORDS, CONDITIONS, POLL_MS, Escalation, EscalationSettings, utc_now
 from streams.escalation.metrics import EscalationMetrics
@@ -21,6 +22,7 @@ from streams.forwarded import Origin, origin_header
 from streams.kafka import KafkaSettings
 from streams.pages import Health
 from streams.policy.policy import Policy
+from tests.streams.escalation.ladder_kit import an_alert
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -57,11 +59,12 @@ class Bench:
     """An escalation consumer that owns one partition, and what it would commit."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.registry = CollectorRegistry()
         self.escalation = Escalation(
             KafkaSettings(),
             EscalationSettings(),
             Policy(),
-            metrics=EscalationMetrics(CollectorRegistry()),
+            metrics=EscalationMetrics(self.registry),
             health=Health(CONDITIONS),
             on_ready=lambda _: None,
         )
@@ -90,9 +93,9 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     await made.escalation._fitness.stop()
 
 
-def said(offset: int) -> ConsumerRecord:
+def said(offset: int, session: str = "s1") -> ConsumerRecord:
     """Give a forwarded word."""
-    event = TaskEvent(f"e{offset}", "s1", "t1", 1_000, word="user_message")
+    event = TaskEvent(f"e{offset}", session, "t1", 1_000, word="user_message")
     head = (origin_header(Origin("calls", 0, 0, 1_000)),)
     return ConsumerRecord(EVENTS.topic, 0, offset, 1_000, 0, b"t1", encode_task(event), 0, 0, 0, head)
 
@@ -119,3 +122,20 @@ async def test_what_is_due_does_not_wait_for_records_in_between(bench: Bench, du
     assert bench.client.waits == [POLL_MS, waits]
     await bench.turn()
     assert bench.client.waits[-1] == POLL_MS
+
+
+async def test_what_a_task_wasted_is_counted_once(bench: Bench) -> None:
+    """However many of its sessions are to be terminated for it."""
+    bench.unit.events.fetched([said(number, f"s{number}") for number in range(3)], 3)
+    ends = an_alert("a", level="terminate", scope="task", session_id="s0", tokens_wasted=900, cost_wasted=0.5)
+    record = ConsumerRecord(ALERTS.topic, 0, 0, 2_000, 0, b"t1", encode(ends), 0, 0, 0, headers(ends, source="/test"))
+    bench.unit.alerts.fetched([record], 1)
+    bench.client.positions = {ALERTS: 1, EVENTS: 3}
+    await bench.turn()
+
+    def shown(name: str, **labels: str) -> float | None:
+        return bench.registry.get_sample_value(f"traction_{name}", labels)
+
+    assert shown("terminations_total", attempt="first", reason="identical") == 3
+    assert shown("wasted_tokens_total", kind="measured") == 900
+    assert shown("wasted_cost_usd_total") == 0.5

@@ -114,6 +114,8 @@ def test_counts() -> None:
     topic = KAFKA.topic(topics.TOOL_CALLS)
     assert value("traction_gateway_events_total", topic=topic, result="accepted") == 0
     made.measure(metrics)
+    for result in ("applied", "dead"):
+        assert value("traction_events_total", topic="otlp_spans", result=result) == 1
     assert value("traction_gateway_events_total", topic=topic, result="accepted") == 1
     assert value("traction_dead_letters_total", reason="not_otlp") == 1
     assert value("traction_otlp_lacking_total", signal="traces", what="session_id") == 1

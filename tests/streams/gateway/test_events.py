@@ -10,6 +10,8 @@ from cloudevents.core.bindings.http import to_binary_event, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
 
 from schemas import topics
+from streams.metric_list import listed
+from tests.kit import metrics_on
 from tests.streams.escalation.conftest import Wire
 from tests.streams.gateway.conftest import Client, Opening, published
 
@@ -118,7 +120,10 @@ async def test_addresses_and_methods(client: Client) -> None:
     assert (wrong.status, wrong.headers["allow"]) == (405, "POST")
     assert (await client.post("/v1/sessions/s/verdict", {})).status == 405
     assert (await client.get("/readyz")).json["ok"] is True
-    assert b"traction_gateway_requests_total" in (await client.get("/metrics")).body
+    page = (await client.get("/metrics")).body
+    assert metrics_on(page.decode()) == {one.name for one in listed("ingest")}
+    assert b"traction_ready 1.0" in page
+    assert b"traction_healthy 1.0" in page
 
 
 async def test_cloud_events(client: Client, wire: Wire) -> None:

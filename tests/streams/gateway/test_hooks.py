@@ -6,7 +6,9 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from detectors.denial import own_denial
 from schemas import topics
+from streams.hooks import Observed, read
 from streams.kafka import KafkaSettings
 from tests.streams.gateway.conftest import Client, Opening, Since, published, until
 from tests.streams.gateway.test_events import CALLS, NDJSON, call
@@ -64,16 +66,75 @@ async def test_stop(client: Client, kafka: KafkaSettings) -> None:
     assert client.measured("traction_gateway_verdicts_total", action="stop", route="hooks") == 1
 
 
+async def test_a_stop_is_answered(client: Client, kafka: KafkaSettings, wire: Since) -> None:
+    """A hook that was given a stop has its session's termination answered as obeyed, once; one that only watches not.
+
+    An agent that goes on all the same is told again, and its calls are denied.
+    """
+    await put(kafka, termination("x-obey", session_id="o1", expires_at=soon(minutes=5)))
+    await told(client, "o1", "stop")
+    await client.post(HOOK, payload("o1"))
+    await client.post(f"{HOOK}?mode=enforce", payload("o1:agent", agent_id="a"))
+    await client.post(f"{HOOK}?mode=enforce", payload("o1", agent_id="a", call_id="c2"))
+    await client.post(f"{HOOK}?mode=enforce", payload("o1", "SessionStart"))
+    assert await published(wire, topics.CONTROL) == []
+    for number in range(3):
+        assert (await client.post(f"{HOOK}?mode=enforce", payload("o1", call_id=f"d{number}"))).json[
+            "continue"
+        ] is False
+    await client.post(HOOK, payload("o1", "SessionEnd", reason="exit"))
+    (control,) = await published(wire, topics.CONTROL)
+    assert (control.event_id, control.action, control.actor) == ("x-obey-1-obeyed", "obeyed", "traction-gateway")
+    denied = [each.call_id for each in await published(wire, topics.TOOL_CALLS) if each.status == "denied"]
+    assert [each for each in denied if each.startswith("d")] == ["d0", "d1", "d2"]
+
+
+async def test_a_session_that_ends_is_answered_for(client: Client, kafka: KafkaSettings, wire: Since) -> None:
+    """A termination of a session that ends before any hook was told is answered as ended, whatever the mode."""
+    await put(kafka, termination("x-end", session_id="o2", expires_at=soon(minutes=5)))
+    await told(client, "o2", "stop")
+    for _ in range(2):
+        assert (await client.post(HOOK, payload("o2", "SessionEnd", reason="exit"))).json == {}
+    (control,) = await published(wire, topics.CONTROL)
+    assert (control.event_id, control.action) == ("x-end-1-ended", "ended")
+
+
+async def test_waiting_is_not_denied(client: Client, kafka: KafkaSettings) -> None:
+    """A call that waits, as its whole payload tells, is not denied as a repetition though only digests of it go on."""
+    for session, command, answer in (("w1", "make", "deny"), ("w2", "sleep 30", None)):
+        asked = payload(session, tool_input={"command": command})
+        done = {**asked, "hook_event_name": "PostToolUse", "tool_response": {"stdout": "1 failed", "stderr": ""}}
+        place = f"{HOOK}?mode=enforce&privacy=digests"
+        for body in (asked, done):
+            assert (await client.post(place, body)).json == {}
+        seen = read("claude-code", json.dumps(asked).encode(), at=datetime.now(UTC), privacy="digests")
+        assert isinstance(seen, Observed)
+        assert seen.call is not None
+        about = (seen.call.digest,)
+        await put(kafka, directive(f"d-{session}", session_id=session, repeats=about, expires_at=soon(minutes=5)))
+        await told(client, session, "guide")
+        assert (
+            "hookSpecificOutput" in (await client.post(place, payload(session, "SessionStart", source="resume"))).json
+        )
+        said = (await client.post(place, asked)).json
+        assert said.get("hookSpecificOutput", {}).get("permissionDecision") == answer
+
+
 async def test_denied(client: Client, kafka: KafkaSettings, wire: Since) -> None:
-    """During a cooldown a call is denied, and that it was is on the topic, since the agent tells no end of it."""
-    await put(kafka, directive("d-cool", session_id="h4", action="cooldown", text="Wait.", expires_at=soon(minutes=5)))
+    """During a cooldown a call is denied until it ends, and that we did so is on the topic: its agent tells no end."""
+    ends = soon(minutes=5)
+    await put(kafka, directive("d-cool", session_id="h4", action="cooldown", text="Wait.", expires_at=ends))
     await told(client, "h4", "guide")
     answer = await client.post(f"{HOOK}?mode=enforce", payload("h4", call_id="c2"))
     said = answer.json["hookSpecificOutput"]
-    assert (said["permissionDecision"], "Wait." in said["permissionDecisionReason"]) == ("deny", True)
-    found = [(event.call_id, event.phase, event.status) for event in await published(wire, topics.TOOL_CALLS)]
-    assert ("c2", "start", None) in found
-    assert ("c2", "end", "denied") in found
+    reason = said["permissionDecisionReason"]
+    assert said["permissionDecision"] == "deny"
+    assert all(words in reason for words in ("Wait.", f"until {ends:%Y-%m-%d %H:%M:%S} UTC"))
+    found = [event for event in await published(wire, topics.TOOL_CALLS) if event.call_id == "c2"]
+    assert [(event.phase, event.status, own_denial(event)) for event in found] == [
+        ("start", None, None),
+        ("end", "denied", "other"),
+    ]
 
 
 async def test_guidance_once(client: Client, kafka: KafkaSettings, wire: Since) -> None:

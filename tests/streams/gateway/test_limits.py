@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import zlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,12 +14,14 @@ import pytest
 from schemas import topics
 from schemas.decode import MAX_VALUE_BYTES
 from streams.gateway import gateway, hooks, items
-from streams.gateway.settings import GatewaySettings
+from streams.gateway.refused import too_large
+from streams.gateway.settings import LEAST_TOKEN_CHARS, MAX_BODY_BYTES, GatewaySettings
 from streams.pages import PageSettings
 from tests.streams.gateway.conftest import Client, Opening, Since, published, until
 from tests.streams.gateway.test_events import CALLS, NDJSON, call
 
 MEBIBYTE = 2**20
+TOKEN = "t" * 64
 
 
 def sized(total: int, **fields: Any) -> bytes:
@@ -129,10 +132,11 @@ async def test_too_many_bytes(opening: Opening) -> None:
 
 async def test_tokens(opening: Opening) -> None:
     """With tokens each request needs one of them; nothing of a body is read before, and pages have their own."""
-    async with opening(tokens=("first", "second")) as client:
+    first, second = "f" * LEAST_TOKEN_CHARS, "s" * LEAST_TOKEN_CHARS
+    async with opening(tokens=(first, second)) as client:
         for given, status in (
-            (None, 401), ("Bearer third", 401), ("Bearer first second", 401), ("Basic first", 401), ("Bearer ", 401),
-            ("Bearer first", 200), ("bearer  second", 200),
+            (None, 401), ("Bearer third", 401), (f"Bearer {first} {second}", 401), (f"Basic {first}", 401),
+            ("Bearer ", 401), (f"Bearer {first}", 200), (f"bearer  {second}", 200),
         ):  # fmt: skip
             headers = {} if given is None else {"Authorization": given}
             answer = await client.post(CALLS, call(0), headers=headers)
@@ -142,11 +146,59 @@ async def test_tokens(opening: Opening) -> None:
             assert got.status == status
         assert (await client.get("/readyz")).status == 200
         assert (
-            await client.post(CALLS, call(0), headers={"Authorization": "Bearer first", "Origin": "x"})
+            await client.post(CALLS, call(0), headers={"Authorization": f"Bearer {first}", "Origin": "x"})
         ).status == 200
-    for wrong in ("", "two words", "ü", "x" * 2_000):
-        with pytest.raises(ValueError, match="gateway's token"):
+    for wrong in ("", "two words of a token", "ü" * 16, "x" * 2_000, first[1:]):
+        with pytest.raises(ValueError, match=r"gateway's token.*16.*openssl rand -hex 32$"):
             GatewaySettings(tokens=(wrong,))
+        with pytest.raises(ValueError, match="number 2 of the 3"):
+            GatewaySettings(tokens=(first, wrong, second))
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("localhost", 200), ("LOCALHOST.:8321", 200), ("127.0.0.1:80", 200), ("[::1]:8321", 200), ("[::1]", 200),
+     ("gate.example:1", 200), ("rebound.example", 421), ("localhost.example", 421), ("[::2]:8321", 421), ("", 421)],
+)  # fmt: skip
+async def test_names_of_the_host(named: Client, host: str, status: int) -> None:
+    """A gateway on its own machine answers to the names of that and those it was given, with a token or without.
+
+    A web page may have its own name lead to this machine; browsers then tell that name.
+    """
+    answer = await named.post(CALLS, call(0), headers={"Host": host, "Authorization": f"Bearer {TOKEN}"})
+    assert (answer.status, answer.json.get("error", "").partition(";")[0]) == (
+        status,
+        "" if status == 200 else "this gateway has no such name",
+    )
+
+
+async def test_open_to_the_network(opening: Opening, caplog: pytest.LogCaptureFixture) -> None:
+    """Where others reach it any name will do, and a warning says that the token goes in clear."""
+    async with opening(PageSettings(host="0.0.0.0"), tokens=(TOKEN,)) as client:  # noqa: S104 - what this is about
+        port = client.url.rpartition(":")[2]
+        place = f"http://127.0.0.1:{port}{CALLS}"
+        headers = {"Host": "gate.example", "Authorization": f"Bearer {TOKEN}"}
+        async with client.session.post(place, json=call(0), headers=headers) as given:
+            assert given.status == 200
+    assert [each for each in caplog.messages if "in clear" in each and "--page-certfile" in each]
+    caplog.clear()
+    async with opening(tokens=(TOKEN,)):
+        pass
+    assert not [each for each in caplog.messages if "in clear" in each]
+
+
+def test_what_is_too_long_is_told_what_there_is() -> None:
+    """A larger limit is named only where there is one."""
+    told = [too_large("the body", most).text for most in (MAX_BODY_BYTES - 1, MAX_BODY_BYTES)]
+    assert ["--max-body" in text for text in told] == [True, False]
+    assert all("send smaller requests" in text for text in told)
+
+
+@pytest.fixture
+async def named(opening: Opening) -> AsyncIterator[Client]:
+    """Give a gateway that was given a name, and a token."""
+    async with opening(names=("Gate.Example",), tokens=(TOKEN,)) as one:
+        yield one
 
 
 async def test_web_pages(client: Client) -> None:
@@ -233,6 +285,5 @@ async def _half(client: Client, body: bytes | None = None) -> tuple[asyncio.Stre
 
 
 def _head(length: int, more: str = "") -> bytes:
-    return (
-        f"POST {CALLS} HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{more}\r\n"
-    ).encode()
+    headers = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{more}"
+    return f"POST {CALLS} HTTP/1.1\r\n{headers}\r\n".encode()

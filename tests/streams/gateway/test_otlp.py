@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
+import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
@@ -11,6 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from schemas import topics
+from streams.gateway import items
+from streams.gateway.otlp import MOST_TOLD
 from tests.streams.gateway.conftest import Client, Opening, Since, published
 from tests.streams.otlp.otlp_kit import TRACE, log, logs_json, logs_protobuf, span, traces_json, traces_protobuf
 
@@ -69,6 +74,7 @@ async def test_partial_success(client: Client) -> None:
     answer = await client.post("/v1/traces", traces_json(bad, tool(2)))
     partial = answer.json["partialSuccess"]
     assert (answer.status, partial["rejectedSpans"], "traceId" in partial["errorMessage"]) == (200, "1", True)
+    assert partial["errorMessage"].startswith("span 0: traceId: ")
     deep: Any = "x"
     for _ in range(30):
         deep = [deep]
@@ -80,9 +86,24 @@ async def test_partial_success(client: Client) -> None:
         response.ParseFromString(answer.body)
         success = response.partial_success
         rejected = getattr(success, "rejected_spans", None) or getattr(success, "rejected_log_records", None)
-        assert (answer.status, rejected, bool(success.error_message)) == (200, 1, True)
+        named = success.error_message.startswith(("span 0: attributes: ", "log record 0: attributes: "))
+        assert (answer.status, rejected, named) == (200, 1, True)
     assert client.measured("traction_otlp_refused_total", signal="traces", reason="bad_id") == 1
     assert client.measured("traction_otlp_refused_total", signal="logs", reason="too_deep") == 1
+
+
+async def test_each_rejection_names_its_place(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place in the request, the field and the span are named of some, and how many more there are; no content."""
+    good = json.loads(traces_json(tool(0), *({**tool(n), "trace": "no hex"} for n in range(1, MOST_TOLD + 3))))
+    good["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["name"] = {"secret": 1}
+    partial = (await client.post("/v1/traces", good)).json["partialSuccess"]
+    told = partial["errorMessage"].split("; ")
+    assert (partial["rejectedSpans"], told[0]) == (str(MOST_TOLD + 3), "span 0: name: not what OTLP's JSON demands")
+    assert told[1].startswith("span 1: traceId: ")
+    assert (told[-1], "secret" in partial["errorMessage"]) == ("and 3 more", False)
+    monkeypatch.setattr(items, "MAX_VALUE_BYTES", 100)
+    partial = (await client.post("/v1/traces", traces_json(tool(7)))).json["partialSuccess"]
+    assert re.match(r"span [0-9a-f]{16}: more than \d+ bytes", partial["errorMessage"])
 
 
 async def test_what_is_lacking(client: Client, wire: Since) -> None:
@@ -108,6 +129,6 @@ async def test_refused_whole(client: Client, opening: Opening) -> None:
         assert (answer.status, bool(answer.json["message"])) == (400, True)
         assert (await client.post(path, b"{}", "text/plain")).status == 415
         assert (await client.post(path, {})).body == b"{}"
-    async with opening(tokens=("t",)) as guarded:
+    async with opening(tokens=("t" * 64,)) as guarded:
         answer = await guarded.post("/v1/traces", traces_protobuf(tool(1)), PROTOBUF)
         assert (answer.status, bool(status_text(answer.body))) == (401, True)

@@ -9,6 +9,7 @@ from schemas import topics
 from streams.kafka import KafkaSettings, admin, running
 from tests.streams.gateway.conftest import Client, Opening, Since, published, until
 from tests.streams.gateway.test_events import CALLS, call
+from tests.streams.outputs_kit import put, soon, termination
 
 
 async def test_larger_than_brokers_take(client: Client, kafka: KafkaSettings, wire: Since) -> None:
@@ -47,6 +48,23 @@ async def test_a_client_that_gave_up(opening: Opening, wire: Since) -> None:
         assert (await client.post(CALLS, call(1))).status == 200
         await until(lambda: client.measured("traction_gateway_in_flight_bytes") == 0)
     assert [each.event_id for each in await published(wire, topics.TOOL_CALLS)] == ["s1-0", "s1-1"]
+
+
+async def test_an_answer_with_a_client_that_gave_up(opening: Opening, kafka: KafkaSettings, wire: Since) -> None:
+    """An answer goes through the same client: it is refused until there is another one, and then written."""
+    await put(kafka, termination("x-gap", session_id="g1", expires_at=soon(minutes=5)))
+    said = {"session_id": "g1", "answers": "x-gap", "action": "obeyed"}
+    async with opening() as client:
+        sender = client.serving.gateway._otlp._publisher._sender
+        broken = sender._client
+        assert broken is not None
+        broken._sender._fail_all = lambda _: None  # as above
+        broken._message_accumulator.fail_all(KafkaError("given up"))
+        refused = await client.post("/v1/answers", said)
+        assert (refused.status, "retry-after" in refused.headers) == (503, True)
+        await until(lambda: sender._client not in {None, broken})
+        assert (await client.post("/v1/answers", said)).status == 200
+    assert [each.event_id for each in await published(wire, topics.CONTROL)] == ["x-gap-1-obeyed"]
 
 
 async def test_what_is_open_with_a_client_that_gave_up(opening: Opening) -> None:

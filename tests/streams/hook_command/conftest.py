@@ -28,7 +28,10 @@ DENIAL = {
 
 
 class StandIn(ThreadingHTTPServer):
-    """Answers every POST with `status` and `answer`, after `wait` is set, and remembers what it was asked."""
+    """Answers every POST with `status` and `answer`, after `wait` is set, and remembers what it was asked.
+
+    What was kept is answered as the gateway does, where no answer is set; it refuses lines that have `bad` in them.
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -38,6 +41,7 @@ class StandIn(ThreadingHTTPServer):
         self.status = 200
         self.answer = b"{}"
         self.raw: bytes | None = None
+        self.bad = b"\0"
         self.wait = threading.Event()
         self.wait.set()
         self.asked: list[tuple[str, dict[str, str], bytes]] = []
@@ -66,11 +70,15 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.raw is not None:
             self.wfile.write(self.server.raw)
             return
+        answer = self.server.answer
+        if self.path == "/v1/hooks" and answer == b"{}":
+            refused = [n for n, line in enumerate(body.splitlines()) if self.server.bad in line]
+            answer = json.dumps({"accepted": len(body.splitlines()) - len(refused), "refused": refused}).encode()
         self.send_response(self.server.status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(self.server.answer)))
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(self.server.answer)
+        self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None:
         """Keep still."""
@@ -107,6 +115,13 @@ def nowhere():
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
 
 
+class Counts(dict[str, int]):
+    """Counts by name, of which those that are not there are 0."""
+
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
 class Hook:
     """Runs the command with a spool of its own."""
 
@@ -130,6 +145,12 @@ class Hook:
         return subprocess.run(
             command, input=given, capture_output=True, timeout=seconds, env=self.environment(**more), check=False
         )
+
+    def flushed(self, url: str) -> dict[str, int]:
+        """Send what is kept, and give what is told of that and is not zero."""
+        told = self.run("--flush", "--gateway", url).stdout.decode().removesuffix("\n").split("; ")
+        counts = {name: int(count.removesuffix(" bytes")) for name, _, count in (each.partition(": ") for each in told)}
+        return Counts({name: count for name, count in counts.items() if count})
 
     def lines(self) -> list[dict[str, Any]]:
         """Give what is kept."""

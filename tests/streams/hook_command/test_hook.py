@@ -119,7 +119,7 @@ def test_what_is_no_address(url):
         Gateway(url)
 
 
-@pytest.mark.parametrize("status", [401, 404, 429, 500, 503])
+@pytest.mark.parametrize("status", [404, 429, 500, 503])
 def test_a_refusal_that_may_pass_keeps_the_payload(gateway, hook, status):
     """When the gateway cannot take it now, the agent goes on and the payload is kept, with all that was said of it."""
     gateway.status, gateway.answer = status, json.dumps(DENIAL).encode()
@@ -132,10 +132,37 @@ def test_a_refusal_that_may_pass_keeps_the_payload(gateway, hook, status):
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_refusal_that_will_not_pass_keeps_nothing(gateway, hook, status):
-    """What the gateway never takes is not sent again and again."""
+    """What the gateway never takes is not sent again and again, and is counted."""
     gateway.status, gateway.answer = status, json.dumps(DENIAL).encode()
     assert told(hook.run("codex", "--gateway", gateway.url)) == QUIET
     assert hook.lines() == []
+    assert hook.flushed(gateway.url) == {"refused": 1}
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini-cli", "openhands"])
+def test_a_wrong_token_is_told_to_the_person(gateway, hook, agent, status):
+    """The person at the agent is told once, where the agent shows it; the payload is kept, and the agent goes on."""
+    gateway.status, gateway.answer = status, json.dumps(DENIAL).encode()
+    first, second = (hook.run(agent, "--enforce", "--gateway", gateway.url) for _ in range(2))
+    if agent == "openhands":  # it has no such field
+        assert told(first) == QUIET
+    else:
+        assert (first.returncode, first.stderr, list(json.loads(first.stdout))) == (0, b"", ["systemMessage"])
+        message = json.loads(first.stdout)["systemMessage"]
+        assert all(part in message for part in (gateway.url, "TRACTION_GATEWAY_TOKEN", "--token-file"))
+    assert told(second) == QUIET
+    assert len(hook.lines()) == 2
+    flush = hook.run("--flush", "--gateway", gateway.url)
+    assert (flush.returncode, b"401 or 403" in flush.stderr) == (1, True)
+    assert len(hook.lines()) == 2
+
+
+def test_a_wrong_token_is_not_told_where_that_cannot_be_remembered(gateway, hook, tmp_path):
+    """Rather than at each call it is not said at all."""
+    (tmp_path / "spool").write_text("a file", encoding="ascii")
+    gateway.status = 401
+    assert told(hook.run("codex", "--gateway", gateway.url)) == QUIET
 
 
 @pytest.mark.parametrize(
@@ -264,6 +291,24 @@ def test_the_largest_payload(gateway, hook, more, sent):
     stdin = stdin.replace(b'""', b'"' + b"x" * (MAX_PAYLOAD_BYTES + more - len(stdin)) + b'"')
     assert told(hook.run("codex", "--gateway", gateway.url, stdin=stdin)) == QUIET
     assert len(gateway.asked) == sent
+    assert hook.flushed(gateway.url) == ({} if sent else {"too large": 1})
+
+
+@pytest.mark.parametrize(
+    ("stdin", "sent"), [(json.dumps(PAYLOAD).encode() + b"\n", True), (b'{"session_id": "s', False), (b"", False)]
+)
+def test_an_input_that_is_not_closed_is_not_waited_for(gateway, hook, stdin, sent):
+    """An agent that leaves it open goes on after the deadline: a whole payload counts, another one counts as lost."""
+    reading, writing = os.pipe()
+    os.write(writing, stdin)
+    environment = hook.environment(TRACTION_HOOK_TIMEOUT_MS="1000")
+    asking = [HOOK, "codex", "--gateway", gateway.url]
+    done = subprocess.run(asking, stdin=reading, capture_output=True, timeout=60, check=False, env=environment)
+    os.close(writing)
+    os.close(reading)
+    assert told(done) == QUIET
+    assert bool(gateway.asked or hook.lines()) == sent  # on a busy machine what is left of the time may not do
+    assert hook.flushed(gateway.url)["cut short"] == (not sent)
 
 
 def test_lines_of_a_payload_become_one(hook, nowhere):
@@ -317,8 +362,28 @@ def test_flush_says_what_it_did(gateway, hook, nowhere):
     assert b"sent: 0" in away.stdout
     assert b"does not take" in away.stderr
     done = hook.run("--flush", "--gateway", gateway.url)
-    assert (done.returncode, done.stdout) == (0, b"sent: 1; refused: 0; left: 0 bytes; dropped: 0 bytes\n")
+    told_of = b"sent: 1; refused: 0; left: 0 bytes; dropped: 0 bytes; too large: 0; cut short: 0\n"
+    assert (done.returncode, done.stdout) == (0, told_of)
     assert len(gateway.kept()) == 1
+
+
+def test_flush_tells_lines_that_were_refused_from_those_that_were_sent(gateway, hook, nowhere):
+    """A line that the gateway refuses among others, as one that was torn, is not counted as sent, and told once."""
+    for number in range(3):
+        hook.run("codex", "--gateway", nowhere, stdin=json.dumps({**PAYLOAD, "tool_use_id": f"c{number}"}).encode())
+    with (hook.folder / "hooks" / "current").open("ab") as file:
+        file.write(b'{"agent":"codex","mode":"obs')
+    gateway.bad = b"c1"
+    assert hook.flushed(gateway.url) == {"sent": 3, "refused": 1}
+    assert hook.flushed(gateway.url) == {}
+
+
+def test_what_is_no_gateway_takes_nothing_that_was_kept(gateway, hook, nowhere):
+    """A server that answers all is well, and not what it took, gets nothing taken from the spool."""
+    hook.run("codex", "--gateway", nowhere)
+    gateway.answer = b"<html>welcome</html>"
+    assert hook.run("--flush", "--gateway", gateway.url).returncode == 1
+    assert len(hook.lines()) == 1
 
 
 @pytest.mark.parametrize("timeout", ["0", "-1", "x", "1e3", "٣", "99999999999"])

@@ -29,7 +29,7 @@ def test_ten_thousand_hooks_with_the_gateway_away(gateway, hook, nowhere, monkey
         assert command.run(["codex", "--gateway", nowhere], reading) == 0
         os.close(reading)
     done = hook.run("--flush", "--gateway", gateway.url)
-    assert done.stdout == b"sent: 10000; refused: 0; left: 0 bytes; dropped: 0 bytes\n"
+    assert done.stdout == b"sent: 10000; refused: 0; left: 0 bytes; dropped: 0 bytes; too large: 0; cut short: 0\n"
     assert [kept["payload"]["tool_use_id"] for kept in gateway.kept()] == [f"call-{number}" for number in range(CALLS)]
     times = [kept["at"] for kept in gateway.kept()]
     assert times == sorted(times)

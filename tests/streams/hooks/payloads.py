@@ -9,8 +9,8 @@ from typing import Any
 
 _CLAUDE = {
     "session_id": "5f0c2a4e-6a0e-4a7f-9a53-2f1d0a3b7c11",
-    "transcript_path": "/home/ada/.claude/projects/-work-shop/5f0c2a4e.jsonl",
-    "cwd": "/work/shop",
+    "transcript_path": "/home/ada/.claude/projects/-home-ada-shop/5f0c2a4e.jsonl",
+    "cwd": "/home/ada/shop",
     "permission_mode": "default",
 }
 _TESTS = {"command": "make test", "description": "Run the tests"}
@@ -60,7 +60,7 @@ CLAUDE_CODE: dict[str, dict[str, Any]] = {
         "stop_hook_active": False,
         "agent_id": "a81f",
         "agent_type": "general-purpose",
-        "agent_transcript_path": "/home/ada/.claude/projects/-work-shop/5f0c2a4e/subagents/a81f.jsonl",
+        "agent_transcript_path": "/home/ada/.claude/projects/-home-ada-shop/5f0c2a4e/subagents/a81f.jsonl",
     },
     "Stop": {**_CLAUDE, "hook_event_name": "Stop", "stop_hook_active": False, "last_assistant_message": "Done."},
 }
@@ -71,7 +71,7 @@ CLAUDE_CODE_SUB = {**CLAUDE_CODE["PreToolUse"], "agent_id": "a81f", "agent_type"
 _CODEX = {
     "session_id": "019a2f6e-8d3b-7b11-a3a5-0c5c2d1e9f00",
     "transcript_path": None,
-    "cwd": "/work/shop",
+    "cwd": "/home/ada/shop",
     "model": "gpt-codex",
     "permission_mode": "default",
 }
@@ -121,7 +121,7 @@ CODEX: dict[str, dict[str, Any]] = {
 _GEMINI = {
     "session_id": "c2b8d7f2-1d0b-4c86-8b8a-b5a9f8f8d111",
     "transcript_path": "/home/ada/.gemini/tmp/shop/chats/session.json",
-    "cwd": "/work/shop",
+    "cwd": "/home/ada/shop",
     "timestamp": "2026-11-30T10:00:00.125Z",
 }
 _RUN = {"tool_name": "run_shell_command", "tool_input": {"command": "make test"}}
@@ -147,7 +147,7 @@ GEMINI_CLI: dict[str, dict[str, Any]] = {
     "PreCompress": {**_GEMINI, "hook_event_name": "PreCompress", "trigger": "auto"},
 }
 
-_OPENHANDS = {"session_id": "8a4c1d", "working_dir": "/work/shop", "metadata": {}}
+_OPENHANDS = {"session_id": "8a4c1d", "working_dir": "/home/ada/shop", "metadata": {}}
 _TERMINAL = {
     "tool_name": "terminal",
     "tool_input": {"command": "make test", "is_input": False, "timeout": None, "kind": "TerminalAction"},

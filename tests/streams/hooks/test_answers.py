@@ -32,7 +32,14 @@ def specific(hook: str, **fields: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": hook, **fields}}
 
 
-DENIAL = specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=TEXT)
+PAUSED = f"[Traction] This call was not made: the session is paused.\n{TEXT}"
+ENDED = f"[Traction] This call was not made: the session is stopped.\n{TEXT}"
+WAITS = f"[Traction] This call was not made: the session waits for a person.\n{TEXT}"
+FIRST = f"[Traction] This call was not made: read this first.\n{TEXT}"
+DENIAL = {
+    text: specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=text)
+    for text in (PAUSED, ENDED, WAITS)
+}
 ASKING = specific("PreToolUse", permissionDecision="ask", permissionDecisionReason=TEXT)
 STOPPING = {"continue": False, "stopReason": TEXT}
 GEMINI_STOPPING = {"continue": False, "stopReason": TEXT, "reason": TEXT}
@@ -46,7 +53,7 @@ GEMINI_STOPPING = {"continue": False, "stopReason": TEXT, "reason": TEXT}
         ("claude-code", "PostToolUseFailure", "stop", STOPPING),
         ("claude-code", "UserPromptSubmit", "stop", STOPPING),
         ("claude-code", "SessionStart", "stop", {}),
-        ("claude-code", "PreToolUse", "deny", DENIAL),
+        ("claude-code", "PreToolUse", "deny", DENIAL[PAUSED]),
         ("claude-code", "PostToolUse", "deny", {}),
         ("claude-code", "PreToolUse", "ask", ASKING),
         ("claude-code", "PreToolUse", "guide", specific("PreToolUse", additionalContext=TEXT)),
@@ -54,9 +61,9 @@ GEMINI_STOPPING = {"continue": False, "stopReason": TEXT, "reason": TEXT}
         ("claude-code", "PostToolUseFailure", "guide", specific("PostToolUseFailure", additionalContext=TEXT)),
         ("claude-code", "Stop", "guide", {}),
         ("claude-code", "SessionEnd", "guide", {}),
-        ("codex", "PreToolUse", "stop", DENIAL),
-        ("codex", "PreToolUse", "deny", DENIAL),
-        ("codex", "PreToolUse", "ask", DENIAL),
+        ("codex", "PreToolUse", "stop", DENIAL[ENDED]),
+        ("codex", "PreToolUse", "deny", DENIAL[PAUSED]),
+        ("codex", "PreToolUse", "ask", DENIAL[WAITS]),
         ("codex", "PostToolUse", "stop", STOPPING),
         ("codex", "PostToolUse", "ask", {}),
         ("codex", "UserPromptSubmit", "stop", STOPPING),
@@ -64,13 +71,13 @@ GEMINI_STOPPING = {"continue": False, "stopReason": TEXT, "reason": TEXT}
         ("codex", "Stop", "guide", {}),
         ("gemini-cli", "BeforeTool", "stop", GEMINI_STOPPING),
         ("gemini-cli", "AfterAgent", "stop", GEMINI_STOPPING),
-        ("gemini-cli", "BeforeTool", "deny", {"decision": "deny", "reason": TEXT}),
+        ("gemini-cli", "BeforeTool", "deny", {"decision": "deny", "reason": PAUSED}),
         ("gemini-cli", "BeforeTool", "ask", {"decision": "ask", "reason": TEXT, "systemMessage": TEXT}),
         ("gemini-cli", "BeforeTool", "guide", {}),
         ("gemini-cli", "AfterTool", "guide", specific("AfterTool", additionalContext=TEXT)),
         ("gemini-cli", "AfterTool", "deny", {}),
-        ("openhands", "PreToolUse", "stop", {"decision": "deny", "reason": TEXT}),
-        ("openhands", "PreToolUse", "guide", {"decision": "deny", "reason": TEXT}),
+        ("openhands", "PreToolUse", "stop", {"decision": "deny", "reason": ENDED}),
+        ("openhands", "PreToolUse", "guide", {"decision": "deny", "reason": FIRST}),
         ("openhands", "UserPromptSubmit", "guide", {"additionalContext": TEXT}),
         ("openhands", "UserPromptSubmit", "stop", {"decision": "deny", "reason": TEXT}),
         ("openhands", "PostToolUse", "stop", {}),

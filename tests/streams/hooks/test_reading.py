@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from detectors import Limits
+from detectors.denial import own_denial
 from detectors.session import observe
 from detectors.state import SessionState
 from schemas.decode import decode
@@ -20,7 +21,8 @@ from schemas.events import SessionEvent, ToolCall
 from schemas.topics import SESSIONS, TOOL_CALLS
 from streams.hooks import AGENTS, MAX_PAYLOAD_BYTES, Agents, NotRead, Observed, denied, read
 from streams.privacy import Level
-from streams.verdicts.model import call_key
+from streams.verdicts.model import Verdict, call_key
+from streams.verdicts.refusal import refusal
 from tests.streams.hooks.payloads import ALL, CLAUDE_CODE, CLAUDE_CODE_SUB, CODEX, GEMINI_CLI, OPENHANDS
 
 AT = datetime(2026, 11, 30, 10, 0, 1, tzinfo=UTC)
@@ -56,7 +58,7 @@ def test_events_keep_to_the_contract(agent, hook, level):
 def test_digests_let_no_text_out(agent, hook):
     """With digests only, nothing of arguments, results, prompts and paths is in what is published."""
     told = b"".join(encode(event) for event in seen(agent, ALL[agent][hook], privacy="digests").events)
-    assert not any(word in told for word in (b"make test", b"failed", b"passed", b"mend", b"/work", b"/home", b"slow"))
+    assert not any(word in told for word in (b"make test", b"failed", b"passed", b"mend", b"/home", b"slow"))
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,17 @@ def test_the_call_at_hand_equals_the_call_that_was_made(agent, before, after, le
     assert start.call == end.call
     assert isinstance(end.events[0], ToolCall)
     assert end.call == call_key(end.events[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("Exit code 1\n2 failed", 1), ("Exit code -9", -9), ("make: Exit code 1", None), ("Exit code 1a", None)],
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_claude_codes_exit_codes_are_kept(text, code, level):
+    """The number at the beginning of what a command said is known at every level of privacy."""
+    event = call_of("claude-code", {**CLAUDE_CODE["PostToolUseFailure"], "error": text}, privacy=level)
+    assert (event.error.code if event.error else None) == code
 
 
 @pytest.mark.parametrize(
@@ -249,16 +262,33 @@ def test_gemini_clis_own_time_is_taken_where_it_is_one():
         assert call_of("gemini-cli", {**GEMINI_CLI["AfterTool"], "timestamp": wrong}).occurred_at == AT
 
 
+@pytest.mark.parametrize(
+    ("hook", "field", "own"),
+    [
+        ("PostToolUseFailure", "error", True),
+        ("PermissionDenied", "reason", True),
+        ("PostToolUse", "tool_response", False),
+    ],
+)
+def test_a_denial_that_comes_back_as_a_failure_is_known(hook, field, own):
+    """By our text, where the agent says that the call failed; what a call brings that was made is its result."""
+    text = refusal(Verdict(action="deny", text="Wait."))
+    event = call_of("claude-code", {**CLAUDE_CODE[hook], field: text})
+    assert own_denial(event) == ("other" if own else None)
+    assert own_denial(call_of("claude-code", {**CLAUDE_CODE[hook], field: "Wait."})) is None
+
+
+@pytest.mark.parametrize("denial", ["repeat", "other"])
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_denied_call_is_told_as_such(agent):
-    """A call that was denied on our word ends as denied, so that asking for it again and again is seen."""
+def test_a_denied_call_is_told_as_such(agent, denial):
+    """A call that was denied on our word ends as denied, and says why, so that it can be told from what failed."""
     before = seen(agent, ALL[agent]["BeforeTool" if agent == "gemini-cli" else "PreToolUse"])
-    (event,) = denied(before)
+    (event,) = denied(before, denial)
     assert isinstance(event, ToolCall)
-    assert (event.phase, event.status) == ("end", "denied")
+    assert (event.phase, event.status, own_denial(event)) == ("end", "denied", denial)
     assert event.event_id != before.events[0].event_id
     after = seen(agent, ALL[agent]["AfterTool" if agent == "gemini-cli" else "PostToolUse"])
-    assert denied(after) == []
+    assert denied(after, denial) == []
 
 
 @pytest.mark.parametrize("mode", ["bypassPermissions", "dontAsk"])

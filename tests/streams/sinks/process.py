@@ -8,6 +8,7 @@ import sys
 from prometheus_client import CollectorRegistry
 
 from streams.kafka import KafkaSettings
+from streams.metrics import dead_letters
 from streams.sinks.metrics import SinkMetrics
 from streams.sinks.run import Sinks
 from streams.sinks.settings import read_sinks
@@ -19,7 +20,9 @@ SESSION_TIMEOUT_MS = 6_000
 async def main(bootstrap: str, prefix: str, url: str) -> None:
     """Run until killed."""
     kafka = KafkaSettings(bootstrap=bootstrap, prefix=prefix)
-    sinks = Sinks(kafka, f"{prefix}g", SinkMetrics(CollectorRegistry()), session_timeout_ms=SESSION_TIMEOUT_MS)
+    registry = CollectorRegistry()
+    metrics = SinkMetrics(registry, dead_letters(registry))
+    sinks = Sinks(kafka, f"{prefix}g", metrics, session_timeout_ms=SESSION_TIMEOUT_MS)
     table = {"type": "webhook", "url": url, "format": "alertmanager", "per_second": 1_000, "timeout_seconds": 5}
     sinks.replace(read_sinks({"hooks": table}, "p"))
     await sinks.run(asyncio.Event())

@@ -22,6 +22,7 @@ from schemas.outputs import Notification
 from streams.kafka import KafkaSettings, consumer, producer, running
 from streams.letters.letter import Choice
 from streams.letters.replay import Order, Outcome, Replay
+from streams.metrics import dead_letters
 from streams.sinks.delivery import Timing
 from streams.sinks.errors import InvalidSinks
 from streams.sinks.metrics import SinkMetrics
@@ -60,7 +61,7 @@ class Bench:
         sinks = Sinks(
             self.kafka,
             self.group,
-            SinkMetrics(registry),
+            SinkMetrics(registry, dead_letters(registry)),
             timing=timing or self.clock.timing,
             session_timeout_ms=SESSION_TIMEOUT_MS,
         )
@@ -203,6 +204,8 @@ async def test_what_cannot_be_delivered_is_set_aside(
         await bench.send(notification("n0"), b"{}", notification("n1"))
         await until(lambda: bench.count("delivered") == 1)
         assert bench.count("dead") == 2
+        for each in (reason, "missing_field"):
+            assert bench.registry.get_sample_value("traction_dead_letters_total", {"reason": each}) == 1
     first, second = await bench.letters(2)
     assert (first.key, first.value) == (KEY, encode(notification("n0")))
     headers = {key: value.decode() for key, value in first.headers}

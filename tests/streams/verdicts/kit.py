@@ -48,6 +48,11 @@ def spoke(seconds: float, session: str = "s1") -> SessionEvent:
     return SessionEvent(event_id=f"u{seconds}", session_id=session, occurred_at=at(seconds), kind="user_message")
 
 
+def ended(seconds: float, session: str = "s1") -> SessionEvent:
+    """Make the end of a session."""
+    return SessionEvent(event_id=f"e{seconds}", session_id=session, occurred_at=at(seconds), kind="ended")
+
+
 def call(command: str, seconds: float = 0, session: str = "s1") -> ToolCall:
     """Make a call of a shell."""
     return ToolCall(

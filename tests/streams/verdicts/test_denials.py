@@ -8,9 +8,12 @@ import pytest
 from msgspec import UNSET, structs
 
 from detectors import Limits, SessionState, observe
+from detectors.denial import CLASSES
+from schemas.common import ErrorInfo
 from streams.privacy import reduce
 from streams.verdicts import GO_ON, Verdicts, call_key
-from streams.verdicts.table import MOST_DENIALS, PATIENCE
+from streams.verdicts.model import UNLIKE
+from streams.verdicts.repeats import MOST_DENIALS, PATIENCE
 from tests.streams.verdicts.kit import at, call, directive, key, said, spoke, stop
 
 TEST = "pytest -q"
@@ -56,11 +59,63 @@ def test_whatever_happens_in_between_ends_it(loop: Verdicts, between: Any) -> No
     assert [loop.verdict("s1", at(5 + n), key(TEST)) for n in range(3)] == [GO_ON] * 3
 
 
+def test_a_call_that_was_denied_on_our_word_was_not_made(loop: Verdicts) -> None:
+    """Where its denial is told of, as from a log, nothing was done in between, and the next one is denied as well."""
+    for n, denial in enumerate(CLASSES.values()):
+        assert loop.verdict("s1", at(4 + n), key(TEST)).action == "deny"
+        loop.note(structs.replace(call("ls", 4 + n), error=ErrorInfo(type=denial), status="denied"))
+    assert loop.verdict("s1", at(6), key(TEST)).action == "deny"
+
+
 def test_whoever_waits_before_the_call_polls(loop: Verdicts) -> None:
     """After a pause as long as the detector counts as polling, the call is let through."""
     last = 2 + PATIENCE.total_seconds()
     assert loop.verdict("s1", at(last), key(TEST)) == GO_ON
     assert loop.verdict("s1", at(last + 1), key(TEST)).action == "deny"
+
+
+def test_a_denial_does_not_put_off_the_pause(loop: Verdicts) -> None:
+    """Who asks every half minute is denied once, and let through when the detector would take it for polling."""
+    seen = [loop.verdict("s1", at(2 + 30 * n), key(TEST)).action for n in range(1, 6)]
+    assert seen == ["deny", "go_on", "deny", "go_on", "deny"]
+
+
+@pytest.mark.parametrize("told", ["both ends", "how long it took"])
+def test_a_call_that_took_long_is_asked_for_again_at_once(told: str) -> None:
+    """The detector measures from call to call: one that waits for a minute by itself is polling, one of less is not."""
+    for seconds, action in ((PATIENCE.total_seconds(), "go_on"), (PATIENCE.total_seconds() - 1, "deny")):
+        made = Verdicts()
+        made.note(call(TEST, 0))
+        if told == "both ends":
+            assert made.verdict("s1", at(1), key(TEST)) == GO_ON
+            made.note(call(TEST, 1 + seconds))
+        else:
+            made.note(structs.replace(call(TEST, 1 + seconds), duration_ms=1_000 * seconds))
+        made.note(directive(seconds=2, repeats=(key(TEST).digest,)))
+        made.handed_out(made.verdict("s1", at(1 + seconds)))
+        assert made.verdict("s1", at(1 + seconds), key(TEST)).action == action
+
+
+@pytest.mark.parametrize(
+    ("result", "action"),
+    [("1 failed", "deny"), ("2 failed", "go_on"), ("in progress", "go_on"), (UNSET, "deny")],
+    ids=["the same", "news", "it waits", "not told"],
+)
+def test_what_brings_news_is_not_denied(loop: Verdicts, result: Any, action: str) -> None:
+    """Where the call was made all the same, its result tells whether it repeats what the directive is about."""
+    loop.note(call(TEST, 3))
+    loop.note(structs.replace(call(TEST, 4), result=result))
+    assert loop.verdict("s1", at(5), key(TEST)).action == action
+
+
+def test_a_call_that_is_known_to_wait_is_not_denied(loop: Verdicts) -> None:
+    """Whoever knows more of a call than its record has may say that it waits; a pause holds for it all the same."""
+    loop.note(call(TEST, 3), waits=True)
+    assert loop.verdict("s1", at(4), key(TEST)) == GO_ON
+    assert loop.verdict("s1", at(5), UNLIKE) == GO_ON
+    assert loop.verdict("s1", at(6), key(TEST)) == GO_ON, "something else was done in between"
+    loop.note(directive("d2", seconds=7, action="cooldown"))
+    assert loop.verdict("s1", at(8), UNLIKE).action == "deny"
 
 
 def test_it_ends_with_the_directive(loop: Verdicts) -> None:

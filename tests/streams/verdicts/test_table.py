@@ -12,9 +12,9 @@ from schemas.outputs import Directive, Termination
 from streams.verdicts import GO_ON, Verdicts
 from streams.verdicts.asked import HOLDS
 from streams.verdicts.table import MAX_ASKED
-from tests.streams.verdicts.kit import at, call, directive, key, said, spoke, stop
+from tests.streams.verdicts.kit import at, call, directive, ended, key, said, spoke, stop
 
-BACK = ("resume", "reset", "clear")
+BACK = ("resume", "reset", "clear", "forget")
 
 
 def table(*records: Any, sessions: int = 100) -> Verdicts:
@@ -50,7 +50,7 @@ def test_a_termination_that_expires_is_over_then() -> None:
 
 @pytest.mark.parametrize("action", BACK)
 def test_a_word_takes_back_what_was_asked_before_it_only(action: str) -> None:
-    """Resume, reset and clear let a session go on; what is asked later holds."""
+    """Resume, reset, clear and forget let a session go on; what is asked later holds."""
     made = table(stop(seconds=10), said(action, 9))
     assert made.verdict("s1", at(20)).action == "stop"
     made.note(said(action, 10))
@@ -199,6 +199,30 @@ def test_a_stopped_session_stays_stopped_until_it_is_taken_back(records: list[An
         assert verdict.action == "stop"
 
 
+def test_a_stop_is_answered_until_somebody_has() -> None:
+    """It is due when the stop was handed out, with what is older, and not after any answer but that it is refused."""
+    made = table(stop("x0", 0), stop("x1", 1))
+    assert made.unanswered("s1", at(2)) == []
+    assert made.handed_out(made.verdict("s1", at(2)))
+    assert [(each.id, action) for each, action in made.unanswered("s1", at(2))] == [("x1", "obeyed"), ("x0", "obeyed")]
+    made.note(said("refused", 3, answers="x1"))
+    assert made.handed_out(made.verdict("s1", at(4))), "it was stopped after all"
+    made.note(said("obeyed", 5, answers="x1"))
+    assert not made.handed_out(made.verdict("s1", at(6)))
+    assert [each.id for each, _ in made.unanswered("s1", at(6))] == ["x0"]
+    made.note(said("resume", 7))
+    assert made.unanswered("s1", at(8)) == []
+
+
+@pytest.mark.parametrize("after", [call("ls", 2), spoke(2)], ids=["a call", "a user"])
+def test_a_session_that_goes_on_after_its_end_has_not_ended(after: Any) -> None:
+    """The end of a session answers for it: what was called before and is told late changes nothing, later calls do."""
+    made = table(ended(1), call("ls", 0.5), stop("x1", 1))
+    assert [action for _, action in made.unanswered("s1", at(2))] == ["ended"]
+    made.note(after)
+    assert made.unanswered("s1", at(3)) == []
+
+
 def test_memory_is_bounded() -> None:
     """Of too many sessions those to be stopped stay longest, of too many directives the newest; all else is bounded."""
     made = Verdicts(sessions=16)
@@ -211,8 +235,13 @@ def test_memory_is_bounded() -> None:
         made.note(said("clear", -1, session=f"s{n}", task=f"task-{n}"))
         made.note(spoke(n, session=f"s{n}"))
         made.note(call("ls", n, session=f"s{n}"))
+        made.note(said("obeyed", n, answers=f"z{n}"))
+        made.note(ended(n, session=f"s{n}"))
+        made.note(stop(f"y{n}", n, session_id="stopped-0"))
+        made.handed_out(made.verdict("stopped-0", at(n)))
     assert len(made) == 16
-    held = [getattr(made, name) for name in ("_asked", "_resumed", "_spoken", "_cleared", "_wrong", "_recent")]
+    names = ("_asked", "_resumed", "_spoken", "_cleared", "_wrong", "_answered", "_stopped", "_over", "_ended")
+    held = [*(getattr(made, name) for name in names), made._repeats._latest]
     assert [len(each) for each in held] == [16] * len(held)
     assert {made.verdict(f"stopped-{n}", at(300)).action for n in range(8)} == {"stop"}
     assert made.verdict("s199", at(300)).answers == "d199"
@@ -229,3 +258,16 @@ def test_a_table_for_nobody_is_refused() -> None:
     """The number of sessions is checked."""
     with pytest.raises(ValueError, match="sessions"):
         Verdicts(sessions=0)
+
+
+def test_nothing_is_kept_of_what_was_asked_of_a_forgotten_session() -> None:
+    """What was asked after the word stays; a word under a task's id takes what all its sessions were asked."""
+    made = table(stop(seconds=10), stop("x2", 10, session_id="s2"))
+    made.note(said("forget", 20))
+    assert len(made) == 1
+    made.note(stop("x3", 30))
+    made.note(said("forget", 20))
+    assert (len(made), made.verdict("s1", at(40)).answers) == (2, "x3")
+    assert made.verdict("s2", at(40)).action == "stop"
+    made.note(said("forget", 20, session="t1"))
+    assert made.verdict("s2", at(40)) == GO_ON

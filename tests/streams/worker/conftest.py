@@ -17,15 +17,16 @@ from schemas import topics
 from schemas.encode import encode, record_key
 from schemas.outputs import Alert, Evidence, LimitReached
 from streams.forwarded import ORIGIN_HEADER
-from streams.metrics import WorkerMetrics
 from streams.policy.policy import Policy
 from streams.worker.apply import Applier
 from streams.worker.judge import DETECTION, Detection
 from streams.worker.live import SESSIONS, TASKS, LiveTable
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.overrides import Overrides
 from streams.worker.partition import Partition
 from streams.worker.settings import WorkerSettings
 from streams.worker.states import MemoryStates
+from streams.worker.tally import Tally
 from tests.kit import BEGIN, TOPIC_OF
 
 if TYPE_CHECKING:
@@ -117,11 +118,18 @@ class Bench:
         taken = self.partition.snapshot()
         if taken is not None:
             self.partition.settle(taken)
+            taken.tally.publish(self.metrics)
         return taken
 
-    def value(self, name: str, **labels: str) -> float:
-        """Read a metric."""
+    def shown(self, name: str, **labels: str) -> float:
+        """Read a metric, as the page shows it."""
         return self.registry.get_sample_value(name, labels) or 0.0
+
+    def value(self, name: str, **labels: str) -> float:
+        """Read a metric, as it is once what was applied is committed."""
+        self.partition.tally.publish(self.metrics)
+        self.partition.tally = Tally()
+        return self.shown(name, **labels)
 
 
 @pytest.fixture

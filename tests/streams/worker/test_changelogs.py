@@ -10,11 +10,11 @@ from aiokafka import TopicPartition
 from faust.types import TP
 from prometheus_client import CollectorRegistry
 
-from streams.metrics import WorkerMetrics
 from streams.topics import MS_PER_HOUR
 from streams.worker import changelogs
 from streams.worker.changelogs import USABLE_MS, Changelogs, Read
 from streams.worker.faults import EXIT_FAILED, EXIT_LOST
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.records import HEARTBEAT_KEY, SESSION, encode_stored
 from streams.worker.rocks_stores import RocksStores
 from streams.worker.settings import WorkerSettings

@@ -36,6 +36,7 @@ def abandon(code: int, message: str) -> NoReturn:
 
 
 MAX_BATCH_BYTES = 2_000
+CALLS = KafkaSettings().topic(topics.TOOL_CALLS)
 
 
 def enlarge(state: SessionState, event: SessionInput, _: Limits) -> Step:
@@ -63,9 +64,12 @@ async def test_states_go_in_batches(record: MakeRecord, bootstrap: str, prefix: 
             bench.partition, client, settings=settings, metrics=bench.metrics, live_limit=lambda: 99, abandon=abandon
         )
         names = [f"s{number}" for number in range(40)]
+        applied = {"topic": CALLS, "result": "applied"}
         apply(record(tool_call(name, 0)) for name in names)
         apply([record(tool_call("large", 0))])
+        assert bench.shown("traction_events_total", **applied) == 0, "nothing is counted before it is committed"
         await committer.commit()
+        assert bench.shown("traction_events_total", **applied) == len(names) + 1
         first = await written()
         apply([record(tool_call("s7", 1))])
         await committer.close()
@@ -111,4 +115,5 @@ async def test_a_producer_that_was_fenced_before(bench: Bench, record: MakeRecor
     code, message = ended.value.args
     assert code == EXIT_LOST
     assert "fenced: another worker owns partition 0 now" in message
-    assert bench.value("traction_transaction_failures_total", reason="fenced") == 1
+    assert bench.shown("traction_transaction_failures_total", reason="fenced") == 1
+    assert bench.shown("traction_events_total", topic=CALLS, result="applied") == 0

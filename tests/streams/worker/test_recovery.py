@@ -14,9 +14,9 @@ from aiokafka.errors import KafkaTimeoutError
 from faust.tables.recovery import RebalanceAgain, ServiceStopped
 from prometheus_client import CollectorRegistry
 
-from streams.metrics import WorkerMetrics
 from streams.worker import recovery
 from streams.worker.app import build
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.recovery import RecoveryWatch, read_back
 from streams.worker.settings import WorkerSettings
 

@@ -17,12 +17,12 @@ from schemas import topics
 from schemas.decode import decode
 from schemas.encode import encode, record_key
 from schemas.outputs import Alert
-from streams.metrics import WorkerMetrics
 from streams.policy.policy import Policy
 from streams.reading import partition_of
 from streams.worker.apply import Applier
 from streams.worker.judge import DETECTION
 from streams.worker.live import SESSIONS, TASKS, LiveTable
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.outgoing import HEADER_BYTES, MAX_REKEYED_BYTES, RECORD_BYTES, REKEYED_HEADER, rekeyed
 from streams.worker.overrides import Overrides
 from streams.worker.partition import Partition
@@ -99,6 +99,7 @@ class Cluster:
         taken = partition.snapshot()
         if taken is None:
             return found
+        taken.tally.publish(self.metrics)
         for out in taken.outgoing:
             if out.topic == self.settings.alerts:
                 alert = decode(topics.ALERTS, out.value)

@@ -91,6 +91,17 @@ def test_reading_while_writing(stores: Stores) -> None:
     assert {first, *keys} >= {b"%d" % number for number in range(10)}
 
 
+def test_how_much_there_is(stores: Stores) -> None:
+    """About so many states of about so many bytes; nothing of what is closed."""
+    states = stores.open("sessions", 0)
+    assert (states.count, states.size < 3_000) == (0, True)
+    states.write([(b"%04d" % number, os.urandom(1_000)) for number in range(500)], 1)
+    assert 500 <= states.count <= 501
+    assert 500 * 1_004 <= states.size < 500 * 1_004 + 2**20, "tables in memory grow by a mebibyte"
+    states.close()
+    assert (states.count, states.size) == (0, 0)
+
+
 def test_discarded_states_are_gone(stores: Stores) -> None:
     """What was thrown away does not come back, nor does what it rested on."""
     states = stores.open("sessions", 0)
@@ -140,6 +151,8 @@ class Model(RuleBasedStateMachine):
         """Both are as the model is."""
         assert all_of(self.states) == all_of(self.memory) == self.model
         assert self.states.offset == self.memory.offset == self.offset
+        size = sum(len(key) + len(value) for key, value in self.model.items())
+        assert (self.memory.count, self.memory.size) == (len(self.model), size)
 
     def teardown(self) -> None:
         """Leave nothing."""

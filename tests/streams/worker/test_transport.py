@@ -15,9 +15,9 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from prometheus_client import CollectorRegistry
 
-from streams.metrics import WorkerMetrics
 from streams.worker import transport
 from streams.worker.app import Worker, build
+from streams.worker.metrics import WorkerMetrics
 from streams.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
