@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 DOORS = (
-    "tests/doors/test_acl_command.py::test_principals_may_be_in_a_file",
+    "tests/doors/test_acl_command.py::test_principals_are_in_the_layout",
     "tests/doors/test_rights.py::test_all_of_the_contract_is_in_the_table",
 )
 SPREAD = "--numprocesses 2 --dist loadfile --no-loadscope-reorder"

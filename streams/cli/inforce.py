@@ -32,7 +32,8 @@ SINKS = "sinks"
 """The table of a policy whose keys that end in `_env` name variables with secrets."""
 
 OF_DEVELOPERS = frozenset(
-    f"{PREFIX}{name}" for name in ("CRASH_ROUNDS", "CRASH_SEED", "MATRIX_EXAMPLES", "RECORDINGS", "TEST_KAFKA")
+    f"{PREFIX}{name}"
+    for name in ("CRASH_ROUNDS", "CRASH_SEED", "MATRIX_EXAMPLES", "PICTURES", "RECORDINGS", "TEST_KAFKA")
 )
 """Variables that the Makefile and the tests read, and no command."""
 

@@ -35,9 +35,10 @@ Exit codes:
 @click.option("--process", type=click.Choice(get_args(Process)), help="Only what is on the page of this process.")
 @json_option
 def metrics(*, process: Process | None, as_json: bool) -> None:
-    """List the metrics: names, types, labels, units, and on whose page they are.
+    """List the metrics of all processes.
 
-    They are read from the code of this version; no process is asked.
+    Names, types, labels, units, and on whose page they are. They are read from the code of this version; no process is
+    asked.
     """
     for one in listed(process):
         if as_json:

@@ -119,8 +119,8 @@ class Ownerships:
             self._abandon(
                 EXIT_LOST,
                 f"of the partitions {', '.join(map(str, sorted(wanted)))} not all were assigned, {', '.join(missing)} "
-                f"not: was a topic deleted or given partitions, or do workers of {self._settings.app_id} read different "
-                "topics? See: traction topics check",
+                "not: was a topic deleted or given partitions, or do workers of "
+                f"{self._settings.app_id} read different topics? See: traction topics check",
             )
         more = sorted(number for number in wanted if number >= self._count)
         if more:
