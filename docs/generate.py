@@ -247,8 +247,7 @@ def reasons() -> str:
 def metrics() -> str:
     """Write all metrics of all processes."""
     rows = [
-        (f"`{one.name}`", one.type, _codes(one.labels), one.unit, ", ".join(one.pages), one.help)
-        for one in listed()
+        (f"`{one.name}`", one.type, _codes(one.labels), one.unit, ", ".join(one.pages), one.help) for one in listed()
     ]
     return table(("metric", "type", "labels", "unit", "on the page of", "meaning"), rows)
 

@@ -135,7 +135,8 @@ def _number(axes: Axes, panel: Mapping[str, Any], answers: Mapping[str, list[dic
     colour = colour_at(defaults["thresholds"]["steps"], values[-1])
     solid = panel["options"]["colorMode"] == "background"
     if solid:
-        axes.get_figure().axes[-2].set_facecolor(colour)  # type: ignore[union-attr] # the panel's own
+        panels: Any = axes.get_figure()
+        panels.axes[-2].set_facecolor(colour)  # the panel's own
     if panel["options"]["graphMode"] == "area":
         behind = axes.inset_axes((0, 0, 1, 0.45))
         behind.axis("off")
