@@ -1,4 +1,4 @@
-"""How a group's committed offsets are asked for, read and set, where aiokafka 0.14 can be given old ones, or none.
+"""How coordinators are found, and a group's offsets asked for, read and set, where aiokafka 0.14 can be given old ones.
 
 It asks by version 3 of that request. A coordinator may answer that by what it holds as settled at the moment, and so
 leave out what a transaction commits that is under way, or, when it has just taken the group over, even more. Since
@@ -6,10 +6,11 @@ version 7 (KIP-447) one can ask for stable offsets: the answer waits for what is
 the group as a whole stands once, beside an empty list of partitions: that the coordinator still loads the group, or is
 another broker. aiokafka reads the list only, so that a group is read from its very start while a broker comes back.
 
-What is to be committed it sends as a member of whatever generation the group is in by then, also after a wait for a
-coordinator; so it can set back whoever has the partition now. It must not decide where reading begins.
+What is to be committed it sends as a member of whatever generation the group is in by then, also after a wait for
+a coordinator; so it can set back whoever has the partition now. A producer that looks for a coordinator just when a
+broker goes down ends for good, see `ProducerClient`. This module must not decide where reading begins.
 
-Importing this module puts its classes in place of aiokafka's, for every consumer of the process, Faust's included.
+Importing it puts its classes in place of aiokafka's, for every consumer and producer of the process, Faust's included.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
+from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer import consumer, group_coordinator
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.errors import (
     GroupLoadInProgressError,
     IllegalGenerationError,
+    KafkaConnectionError,
+    NodeNotReadyError,
     NoError,
     NotCoordinatorForGroupError,
     for_code,
 )
+from aiokafka.producer import producer
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.commit import OffsetFetchRequest_v3, OffsetFetchResponse_v3
 from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
@@ -152,5 +157,29 @@ class Coordinator(GroupCoordinator):  # type: ignore[misc]  # published without 
         return OffsetFetchResponse_v3(response.throttle_time_ms, topics, response.error_code)
 
 
+class ProducerClient(AIOKafkaClient):  # type: ignore[misc]  # published without types
+    """The client of a producer, for which a connection that closes under a search is a broker that is not ready.
+
+    The sender of aiokafka 0.14.0 (`Sender._find_coordinator`) asks again after `NodeNotReadyError`, which it gets of a
+    broker that is down already, and takes `KafkaConnectionError`, of one that is just going down, for the producer's
+    end. The sooner it asks again, the more often it meets the latter. All other errors stay what they are.
+
+    Noticed by: `tests/streams/test_coordinator.py::test_a_connection_that_closes_while_a_coordinator_is_looked_up` and
+    `tests/integration/test_brokers_away.py::test_a_broker_that_restarts`.
+    """
+
+    async def coordinator_lookup(self, coordinator_type: Any, coordinator_key: Any) -> Any:
+        """Ask any broker which one coordinates a transactional id or a group.
+
+        Raises:
+            NodeNotReadyError: that broker is not reached, or no longer.
+        """
+        try:
+            return await super().coordinator_lookup(coordinator_type, coordinator_key)
+        except KafkaConnectionError as problem:
+            raise NodeNotReadyError(str(problem)) from problem
+
+
 group_coordinator.OffsetFetchRequest = StableOffsetFetch
 consumer.GroupCoordinator = Coordinator
+producer.AIOKafkaClient = ProducerClient

@@ -202,6 +202,11 @@ class KafkaSettings:
         return arguments
 
 
+TRANSACTION_RETRY_MS = 20
+"""How soon an answer to a transaction is asked for again, in place of aiokafka's 100. While brokers note that offsets
+belong to a transaction they refuse its records, which one commit in twenty meets, and an alert waits for it."""
+
+
 def producer(settings: KafkaSettings, **overrides: Any) -> AIOKafkaProducer:
     """Make a producer: idempotent, acknowledged by all in-sync replicas, keys hashed with murmur2 (aiokafka's own).
 
@@ -213,6 +218,8 @@ def producer(settings: KafkaSettings, **overrides: Any) -> AIOKafkaProducer:
         "enable_idempotence": True,
         "max_request_size": MAX_DEAD_LETTER_BYTES,  # per record; each topic's own limit decides
     }
+    if "transactional_id" in overrides:
+        arguments["retry_backoff_ms"] = TRANSACTION_RETRY_MS
     return AIOKafkaProducer(**settings.client_arguments() | arguments | overrides)
 
 

@@ -1,4 +1,4 @@
-"""What a group's consumer is told of committed offsets."""
+"""What a group's consumer is told of committed offsets, and how a producer finds its coordinator."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import CommitFailedError
+from aiokafka.conn import CloseReason
+from aiokafka.errors import CommitFailedError, CorrelationIdError, KafkaError
+from aiokafka.protocol.coordination import FindCoordinatorRequest
 
 from schemas.topics import ALERTS
+from streams.connections import Connection
 from streams.coordinator import Coordinator
 from streams.kafka import KafkaSettings, consumer, producer, running
 from tests.kit import until
@@ -72,3 +75,37 @@ async def test_a_commit_of_an_earlier_generation(
         else:
             await committing
         assert await other.committed(tp) == (None if moved else SETTLED)
+
+
+@pytest.mark.parametrize("cut", [True, False])
+async def test_a_connection_that_closes_while_a_coordinator_is_looked_up(
+    kafka: KafkaSettings, monkeypatch: pytest.MonkeyPatch, *, cut: bool
+) -> None:
+    """The question is asked again; any other error ends the producer, as aiokafka has it."""
+    send, asked = Connection.send, 0
+
+    def disturbed(self: Connection, request: Any, expect_response: bool = True) -> Any:  # noqa: FBT001, FBT002 - aiokafka's
+        nonlocal asked
+        answer = send(self, request, expect_response)
+        if not isinstance(request, FindCoordinatorRequest):
+            return answer
+        asked += 1
+        if asked == 1 and cut:
+            self.close(reason=CloseReason.CONNECTION_BROKEN)
+        elif asked == 1:
+            answer = asyncio.get_running_loop().create_future()
+            answer.set_exception(CorrelationIdError())
+        return answer
+
+    monkeypatch.setattr(Connection, "send", disturbed)
+    client = producer(kafka, transactional_id=f"{kafka.prefix}cut")
+    try:
+        async with asyncio.timeout(30):
+            if cut:
+                await client.start()
+            else:
+                with pytest.raises(KafkaError, match="CorrelationIdError"):
+                    await client.start()
+        assert asked == (2 if cut else 1)
+    finally:
+        await client.stop()
