@@ -7,8 +7,8 @@ the group as a whole stands once, beside an empty list of partitions: that the c
 another broker. aiokafka reads the list only, so that a group is read from its very start while a broker comes back.
 
 What is to be committed it sends as a member of whatever generation the group is in by then, also after a wait for
-a coordinator; so it can set back whoever has the partition now. A producer that looks for a coordinator just when a
-broker goes down ends for good, see `ProducerClient`. This module must not decide where reading begins.
+a coordinator; so it can set back whoever has the partition now. A producer that looks for one just when a broker goes
+down ends for good, see `ProducerClient`. This module must not decide where reading begins.
 
 Importing it puts its classes in place of aiokafka's, for every consumer and producer of the process, Faust's included.
 """

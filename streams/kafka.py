@@ -218,7 +218,7 @@ def producer(settings: KafkaSettings, **overrides: Any) -> AIOKafkaProducer:
         "enable_idempotence": True,
         "max_request_size": MAX_DEAD_LETTER_BYTES,  # per record; each topic's own limit decides
     }
-    if "transactional_id" in overrides:
+    if overrides.get("transactional_id") is not None:
         arguments["retry_backoff_ms"] = TRANSACTION_RETRY_MS
     return AIOKafkaProducer(**settings.client_arguments() | arguments | overrides)
 

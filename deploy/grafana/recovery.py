@@ -115,6 +115,7 @@ def at_work() -> Section:
                 [Query(rate("traction_task_events_total", "kind"), "{{kind}}")],
                 "eps",
                 stacked=True,
+                width=6,
             ),
             lines(
                 "Time of reading back ladders",
@@ -125,6 +126,7 @@ def at_work() -> Section:
                     Query(quantile(0.99, "traction_restore_duration_seconds"), "99 of 100"),
                 ],
                 "s",
+                width=6,
             ),
             lines(
                 "Policy reads",
@@ -134,12 +136,27 @@ def at_work() -> Section:
                     Query(
                         grown("traction_policy_reloads_total", "job", "result", window=RECENT),
                         "{{job}} {{result}}",
-                    )
+                    ),
+                    Query(highest("traction_policy_refused", "job"), "{{job}} refuses it now"),
                 ],
                 "none",
                 bars=True,
                 stacked=True,
                 links=[runbook("TractionPolicyRefused")],
+                width=6,
+            ),
+            lines(
+                "Age of the policy in force",
+                "Time since the policy in force was read. Good: the same on all processes, and since the last change "
+                "of the file. Nothing where no policy file is used.",
+                [
+                    Query(
+                        f"time() - ({highest('traction_policy_loaded_timestamp_seconds', 'job', 'instance')} > 0)",
+                        EACH,
+                    )
+                ],
+                "s",
+                width=6,
             ),
         ],
     )

@@ -30,6 +30,11 @@ class PolicyMetrics:
             registry=registry,
         )
         create(self.reloads, get_args(Result))
+        self.refused = Gauge(
+            "traction_policy_refused",
+            "1 while the policy file as it is now cannot be used, and the policy before it is in force; else 0.",
+            registry=registry,
+        )
         self.loaded = Gauge(
             "traction_policy_loaded_timestamp_seconds",
             "When the policy in force was read, in seconds since 1970; 0 without a policy file.",

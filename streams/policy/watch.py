@@ -109,9 +109,10 @@ class PolicyWatch:
             self._refuse(problem)
         except Exception:  # whatever is wrong with a file, the process goes on by the one before
             logger.exception("%s: cannot be put in force, please report it; the policy before it stays", path)
-            self._metrics.reloads.labels("refused").inc()
+            self._count_refused()
         else:
             self._metrics.reloads.labels("applied").inc()
+            self._metrics.refused.set(0)
             self._metrics.loaded.set(time.time())
             logger.info("%s: the policy is in force, rules: %d", path, len(policy.rules))
         return False
@@ -125,5 +126,9 @@ class PolicyWatch:
         return due
 
     def _refuse(self, problem: Exception) -> None:
-        self._metrics.reloads.labels("refused").inc()
+        self._count_refused()
         logger.error("the policy is not taken, the one before it stays: %s", problem)
+
+    def _count_refused(self) -> None:
+        self._metrics.reloads.labels("refused").inc()
+        self._metrics.refused.set(1)

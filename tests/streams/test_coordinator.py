@@ -106,6 +106,6 @@ async def test_a_connection_that_closes_while_a_coordinator_is_looked_up(
             else:
                 with pytest.raises(KafkaError, match="CorrelationIdError"):
                     await client.start()
-        assert asked == (2 if cut else 1)
+        assert asked > 1 if cut else asked == 1  # a fresh broker has to be asked until it has a coordinator
     finally:
         await client.stop()

@@ -62,6 +62,11 @@ class Followed:
         """Give how often a file was applied or refused."""
         return self.registry.get_sample_value("traction_policy_reloads_total", {"result": result}) or 0.0
 
+    @property
+    def refused_now(self) -> float | None:
+        """Give whether the file is told to be refused as it is now."""
+        return self.registry.get_sample_value("traction_policy_refused")
+
     async def counted(self, result: str, number: int) -> None:
         """Wait until it was."""
 
@@ -109,13 +114,16 @@ async def test_a_bad_file_is_refused_and_the_one_before_stays(file: Path, caplog
     write(file, text(4))
     async with following(file) as followed:
         await followed.counted("applied", 1)
+        assert followed.refused_now == 0
         write(file, "[limits]\nidentical.wran = 4\n")
         await followed.counted("refused", 1)
+        assert followed.refused_now == 1
         await looks()
         write(file, "[limits\n")
         await followed.counted("refused", 2)
         write(file, text(4))  # as before the bad ones
         await followed.counted("applied", 2)
+        assert followed.refused_now == 0
         assert followed.warns == [4, 4]
     assert caplog.text.count("there is no limit 'identical.wran'") == 1
     assert "line 1, column 8" in caplog.text
