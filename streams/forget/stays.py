@@ -58,7 +58,7 @@ class Stays:
     Attributes:
         topic: their topic, on the brokers.
         partition: where they are; None where their keys may be any.
-        hours: how long the brokers keep a record, or what was written over, at least; None for ever.
+        hours: how long the brokers keep a record, or what was written over, at least; None where that has no limit.
         holds: what they say.
         known: whether the brokers said so; else they do not show us the topic, and it is as it should have been made.
     """
@@ -114,7 +114,11 @@ async def stays(kafka: KafkaSettings, app_id: str, group: str, kind: Kind, name:
     return told
 
 
+_NO_LIMIT_MS = 2**63 - 1
+"""What brokers have for `max.compaction.lag.ms` where nobody set it."""
+
+
 def _hours(config: Mapping[str, str]) -> float | None:
     name = "retention.ms" if "delete" in config.get("cleanup.policy", "") else "max.compaction.lag.ms"
     kept_ms = int(config.get(name, -1))
-    return None if kept_ms < 0 else kept_ms / MS_PER_HOUR
+    return kept_ms / MS_PER_HOUR if 0 <= kept_ms < _NO_LIMIT_MS else None
