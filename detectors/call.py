@@ -71,7 +71,7 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     action = _action(event, name, canonical)
     result = None if event.result is UNSET else event.result
     text = "" if result is None else without_colours(plain_text(result))
-    short = folded(text) if len(text) <= _PENDING_CHARS else ""  # the longest of those that are judged as a whole
+    short = _short(text)
     interacts = use.kind == "interact"
     masked, raw = masked_result(text, name, tools, interacts=interacts)
     only_worked = interacts and result is not None and not complains(text) and is_acknowledgement(text)
@@ -144,6 +144,16 @@ def print_of_call(event: ToolCall, tools: Tools) -> str:
 def print_of_action(action: int) -> str:
     """Return the digest of an action as it stands in alerts and directives."""
     return f"{action:016x}"
+
+
+def says_pending(text: str) -> bool:
+    """Tell whether an answer says that what was asked about is not done yet: asking again is waiting."""
+    return _is_pending(_short(text))
+
+
+def _short(text: str) -> str:
+    """Fold an answer that is judged as a whole; give nothing for a longer one."""
+    return folded(text) if len(text) <= _PENDING_CHARS else ""
 
 
 def _is_pending(short: str) -> bool:

@@ -16,7 +16,7 @@ import orjson
 from msgspec import UNSET
 
 from detectors import Limits
-from detectors.call import masked_result, read_call
+from detectors.call import masked_result, read_call, says_pending
 from detectors.canonical import canonical_arguments, opened, plain_text
 from detectors.denial import own_denial
 from detectors.facts import Mark
@@ -37,6 +37,10 @@ Level = Literal["digests", "excerpts", "full"]
 
 EXCERPT_CHARS: Final = 120
 """How much of a text is kept as an excerpt: a command line, a path, the first line of an error."""
+
+PENDING_WORD: Final = "still"
+"""What is left of an answer that asks to wait: the shortest word by which detectors know one, so that the length, which
+is sent too, tells them that the answer was longer."""
 
 _DIGEST_BYTES: Final = 16
 _CLASS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")  # the name of an exception; nothing that was said
@@ -84,7 +88,10 @@ def result_digest(tool: str, result: Any, key: bytes = b"") -> str:
 
 
 def _digests(event: ToolCall, key: bytes) -> ToolCall:
-    """Keep no text. Of an error its class and number stay, and its message goes into the digest of the result."""
+    """Keep no text. Of an error its class and number stay, and its message goes into the digest of the result.
+
+    Of an answer that asks to wait one word stays, always the same: who polls is told apart from who spins.
+    """
     result, length = event.result, event.result_length
     if result is not UNSET and length is None:
         length = len(plain_text(result))
@@ -99,11 +106,12 @@ def _digests(event: ToolCall, key: bytes) -> ToolCall:
             said = _digest(f"{said or ''}\0{result_digest(event.tool, error.message, key)}".encode(), key)
         code = error.code if isinstance(error.code, int) else _class(error.code)
         error = msgspec.structs.replace(error, type=_class(error.type), code=code, message=None)
+    waits = error is None and result is not UNSET and result is not None and says_pending(plain_text(result))
     return msgspec.structs.replace(
         event,
         arguments=UNSET,
         arguments_digest=arguments,
-        result=UNSET,
+        result=PENDING_WORD if waits else UNSET,
         result_digest=said,
         result_length=length,
         error=error,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import UNSET
 
 from schemas.encode import encode
+from streams.privacy import PENDING_WORD
 from tests.streams.hooks.work import alerts, edited, events, failed, ran, said
 
 if TYPE_CHECKING:
@@ -52,6 +54,13 @@ LOOPS: dict[str, Callable[[], Payloads]] = {
 }
 
 
+POLLS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "a run's state": lambda _: ran("gh run view 7 --json status", '{"status":"in_progress"}'),
+    "a list with ages": lambda n: ran("kubectl get pods", f"NAME READY STATUS RESTARTS AGE\nweb-0 0/1 Pending 0 {n}s"),
+    "a page's one word": lambda _: ran("curl -s localhost:8080/health", "starting"),
+}
+
+
 def first(found: list[Alert], level: str) -> tuple[str, int] | None:
     """The first alert of a level, and its call."""
     return next(((alert.detector, alert.seq) for alert in found if alert.level == level), None)
@@ -72,6 +81,20 @@ def test_a_loop_is_found_as_early_as_with_the_whole_text(name: str, level: Level
     assert first(whole, "terminate") is not None
     for each in ("warn", "terminate"):
         assert first(less, each) == first(whole, each)
+
+
+@pytest.mark.parametrize("level", ["digests", "excerpts", "full"])
+@pytest.mark.parametrize("name", POLLS)
+def test_who_waits_is_not_stopped(name: str, level: Level) -> None:
+    """Forty looks, twenty seconds apart, at what is not done yet terminate nothing, however little is sent."""
+    assert first(alerts(events([POLLS[name](n) for n in range(40)], level)), "terminate") is None
+
+
+def test_an_answer_that_asks_to_wait_leaves_one_word() -> None:
+    """It is the same for all of them, and other answers leave none."""
+    waiting, done = events([ran("gh run view", "queued behind secret"), ran("gh run view", "done, secret")], "digests")
+    assert (waiting.result, done.result) == (PENDING_WORD, UNSET)  # type: ignore[union-attr]
+    assert b"secret" not in encode(waiting) + encode(done)
 
 
 def test_searches_that_find_nothing_are_no_failures_of_one_kind() -> None:
