@@ -10,8 +10,8 @@ TOOLED := $(VENV)/.tooled
 PYTEST_ARGS ?=
 AUDIT_ARGS ?=
 BENCH_ARGS ?=
-# How many tests run at once: one more than cores, since many wait for brokers; 0 runs all in turn.
-TEST_WORKERS ?= 3
+# How many tests run at once: twice as many as two cores have, since many wait for brokers; 0 runs all in turn.
+TEST_WORKERS ?= 4
 # How long each target of `make fuzz` runs, and which ones; all when none is named.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=

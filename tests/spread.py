@@ -1,6 +1,6 @@
 """How the tests are spread over the processes of pytest-xdist: in units that stay together, the longest first.
 
-Three processes share two cores: most tests that start processes wait half of their time. What needs none comes last,
+Four processes share two cores: most tests that start processes wait half of their time. What needs none comes last,
 in small units, so that all cores are busy to the end. It chooses no test and must not change what one finds.
 """
 
