@@ -1,8 +1,9 @@
 """Analysis loop: looking and looking without doing anything (analysis-loop guide).
 
-The last calls only read or search. By role and profile it takes five to fifteen of them. Real work opens with reading,
-so the first calls of a task are exempt, and so is a session in explore mode. Alone it is a notice with guidance; with
-rereads, or when two notices in one stretch changed nothing, a warn that asks to implement.
+The last calls only read or search. By role and profile it takes five to fifteen of them; the same one in a row counts
+once. Real work opens with reading, so the first calls of a task are exempt, and so is a session in explore mode. Alone
+it is a notice with guidance; with rereads, or when two notices in one stretch changed nothing, a warn that asks to
+implement.
 """
 
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
         if not call.polls:
             state.looks = state.look_notices = 0
         return ()
+    if _asks_again(state, call):
+        return ()
     state.looks += 1
     if call.seq + 1 - state.opened <= limits.analysis.exempt or explores(state, limits):
         return ()
@@ -49,6 +52,12 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
             limit, threshold = "analysis.ignored_warn", group.ignored_warn
         return (_finding(call, state.looks, "warn", (limit, threshold), first),)
     return (_finding(call, state.looks, "notice", (limit, threshold), first),) if due else ()
+
+
+def _asks_again(state: SessionState, call: Call) -> bool:
+    """Tell whether this is the look before once more: it waits for another answer, or is the matter of `identical`."""
+    before = next((seen for seen in reversed(state.recent[:-1]) if not seen.polls), None)
+    return before is not None and before.action == call.action != 0
 
 
 def _finding(call: Call, looks: int, level: Level, limit: tuple[str, int], first: Call) -> Finding:

@@ -2,9 +2,9 @@
 
 Failures count per program, clustered by code or masked message, so that A, B, C, A in one area is one pattern. A call
 that shows movement adds a half (CycleDetector's halved counting): changed arguments, a kind of failure not seen in the
-streak, and after an accepted edit also one that names other files, tests or things, or another kind than the last.
-Where most failures are new, evidence is weak: from error to error is how builds are mended. The same call with the same
-failure, and tools that do not exist or are forbidden, have limits of their own.
+streak, and after an accepted edit another kind than the last; one that then names other files, tests or things adds a
+quarter. Where most failures are new, evidence is weak: from error to error is how builds are mended. The same call with
+the same failure, and tools that do not exist or are forbidden, have limits of their own. Progress begins all anew.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from detectors.failure import Failure
 from detectors.findings import Finding, level_of
 from detectors.identical import unhurried
 from detectors.limits import Limits
+from detectors.progress import area_digest, note_counts
 from detectors.state import MAX_AREAS, MAX_FAILING_CALLS, MAX_KINDS, Area, Denied, FailingCall, SessionState
 
 NAME = "error_streak"
@@ -27,8 +28,11 @@ ABOUT = About(
         "tools that do not exist or are denied."
     ),
     source="CycleDetector, third dimension (8, 15; 3, 5)",
-    cleared_by="a success of that program or call, an accepted edit (same call), a smaller number of failing checks",
+    cleared_by="a success of that program or call, an accepted edit (same call), a run that gets further",
 )
+_ELSEWHERE = 0.25
+"""Added by a failure that names what none of the streak named, after an edit: builds are mended error by error."""
+
 UNKNOWN_TOOL = "?"  # calls of tools that do not exist count together, whatever name was invented
 
 
@@ -58,7 +62,7 @@ def _clear(state: SessionState, call: Call) -> None:
     elif state.failing_calls:
         state.failing_calls = [seen for seen in state.failing_calls if seen.action != call.action]
     if state.areas and call.runs:
-        passed = _area_digest(call)
+        passed = area_digest(call)
         state.areas = [seen for seen in state.areas if seen.area != passed]
 
 
@@ -103,9 +107,13 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
         seen = FailingCall(call.action, failure.kind, 0, call.mark, call.seq)
     else:
         state.failing_calls.remove(seen)
+        if call.further:
+            seen.count, seen.mark = 0, call.mark
     state.failing_calls.append(seen)
     seen.count += 1
     seen.last_seq = call.seq
+    seen.about = failure.about
+    note_counts(seen, failure)
     factor = limits.decision.poller_factor if call.polls else 1
     warn, terminate = (
         limits.error_streak.same_call_warn * factor,
@@ -133,15 +141,14 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
 
 def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> Sequence[Finding]:
     area = _take_area(state, call)
-    if failure.failing is not None and area.failing is not None and failure.failing < area.failing:
+    if call.further:
         area.count, area.again, area.mark = 0.0, 0.0, call.mark
         area.kinds.clear()
         area.abouts.clear()
-    if failure.failing is not None:
-        area.failing = failure.failing if area.failing is None else min(area.failing, failure.failing)
+    note_counts(area, failure)
     kind = failure.kind or 0
     new = kind not in area.kinds or (area.edited and failure.about not in area.abouts)
-    weight = 0.5 if area.count and (new or _moved(area, call, kind)) else 1.0
+    weight = _weight(area, call, failure, new=new) if area.count else 1.0
     area.count += weight
     area.again += 0.0 if new else weight
     area.edited = False
@@ -150,6 +157,13 @@ def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> 
     area.abouts = [*[seen for seen in area.abouts if seen != failure.about][1 - MAX_KINDS :], failure.about]
     level = level_of(area.count, limits.error_streak.warn, limits.error_streak.terminate)
     return (_area_finding(area, call, failure, level, limits),) if level else ()
+
+
+def _weight(area: Area, call: Call, failure: Failure, *, new: bool) -> float:
+    """Return what a failure adds to a streak: the less, the more it shows that the agent moves."""
+    if area.edited and failure.about not in area.abouts:
+        return _ELSEWHERE
+    return 0.5 if new or _moved(area, call, failure.kind or 0) else 1.0
 
 
 def _moved(area: Area, call: Call, kind: int) -> bool:
@@ -177,13 +191,9 @@ def _area_finding(
     )
 
 
-def _area_digest(call: Call) -> int:
-    return digest("area", call.tool, call.program)
-
-
 def _take_area(state: SessionState, call: Call) -> Area:
     """Return the area of this call, the latest one last; the oldest gives way when there are too many."""
-    wanted = _area_digest(call)
+    wanted = area_digest(call)
     area = next((seen for seen in state.areas if seen.area == wanted), None)
     others = [seen for seen in state.areas if seen is not area]
     if area is None:

@@ -37,7 +37,8 @@ class Call(msgspec.Struct, array_like=True, gc=False):
     Set when the call is counted: ``settled`` calls (an accepted edit came after them) no longer count towards a
     majority; ``stale`` ones brought what the session had seen before; ``news`` is the share of the pieces that were
     new, in hundredths; ``said`` is its answer as the spin score compares it, ``signs`` what the score counts of it, and
-    ``before`` how often what it brought came before (see `detectors.features`).
+    ``before`` how often what it brought came before (see `detectors.features`); ``further`` ones failed, yet got
+    further than those before (see `detectors.progress`).
     """
 
     seq: int
@@ -75,6 +76,7 @@ class Call(msgspec.Struct, array_like=True, gc=False):
     said: int = 0
     signs: int = 0
     before: int = 0
+    further: bool = False
 
     @property
     def succeeded(self) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from detectors.canonical import digest
+from detectors.checks import failing_checks
 from detectors.excerpt import cut, redact
 from detectors.glance import folded, has_any, matches_any
 from detectors.masks import bounded, mask_failure, mask_result
@@ -85,6 +86,13 @@ _FAILING_COUNT = re.compile(
     r"(?i)\b(\d{1,6}) (?:of \d{1,6} )?(?:previous )?(?:tests? )?(?:failed|failures?|failing|errors?)\b"
     r"|\b(?:failures?|errors)\s?[=:]\s?(\d{1,6})\b"
 )
+_PASSING_COUNT = re.compile(
+    r"(?i)\b(\d{1,6}) (?:of \d{1,6} )?(?:tests? )?pass(?:ed|ing)?\b"
+    r"|(?:\bRan |\bTests run: |[#\u2139] pass )(\d{1,6})\b"
+)
+_PASSING_PARTS = ("pass", "PASS", "Pass", "Ran ", "Tests run")
+"""Of which one is in every text in which a runner says how many checks passed, or how many it came to."""
+
 _FAILING_LINE = re.compile(
     r"(?m)^\s{0,8}(?:--- FAIL\b|FAILED\b|FAIL\b|not ok\b"
     r"|\S{1,200}[:(]\d+[:,)](?:\d+[:)]?)?:? (?:error|[EFWC]\d{3,4})\b)"
@@ -117,8 +125,8 @@ class Failure(msgspec.Struct, array_like=True, gc=False, frozen=True):
     ``kind`` is a digest of code or template, None when the message says too little; ``about`` is one of what it names
     and the template has not: files, tests, what is quoted. Where the text could not be sent and nobody read it before,
     only what has the same digest of its result fails in the same way. ``from_text`` marks weaker evidence.
-    ``failing`` is the number of failing checks where the message gives one. The template is cut short, since the state
-    keeps it.
+    ``failing`` is the number of failing checks where the message gives one, ``passing`` that of passing ones, or of all
+    that ran where the runner counts these. The template is cut short, since the state keeps it.
     """
 
     kind: int | None
@@ -129,6 +137,7 @@ class Failure(msgspec.Struct, array_like=True, gc=False, frozen=True):
     unknown_tool: bool = False
     failing: int | None = None
     about: int = 0
+    passing: int | None = None
 
 
 def read_failure(
@@ -161,6 +170,7 @@ def read_failure(
         kind=kind,
         about=digest("about", error.about_digest) if error.about_digest else about,
         failing=found.failing if error.failing is None else error.failing,
+        passing=found.passing if error.passing is None else error.passing,
         from_text=not flagged,
         denied=denied,
     )
@@ -194,6 +204,7 @@ def failure_of(
         unknown_tool=name == UNKNOWN_TOOL_CLASS or _UNKNOWN_TOOL.match(message[:_HEAD_CHARS]) is not None,
         failing=_failing(message),
         about=_about(message, telling),
+        passing=_passing(message),
     )
 
 
@@ -219,7 +230,8 @@ def _is_transient(code: str | int | None, kind: str | None, message: str) -> boo
 def _about(message: str, telling: str) -> int:
     """Return a digest of what the failure names: an error that moves on from file to file is another one each time."""
     ends = mask_result(f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}")
-    return digest("about", *sorted(filter(None, {*_THINGS.findall(ends), *_QUOTED.findall(telling)})))
+    checks = map(mask_result, failing_checks(message))
+    return digest("about", *sorted(filter(None, {*_THINGS.findall(ends), *_QUOTED.findall(telling), *checks})))
 
 
 def _telling(message: str) -> str:
@@ -248,6 +260,15 @@ def _failing(message: str) -> int | None:
     tells = has_any(read, _FAILING_LINE_PARTS) or matches_any(read, _RULE_CODES)
     lines = len(_FAILING_LINE.findall(read)) if tells else 0
     return lines or (0 if said else None)
+
+
+def _passing(message: str) -> int | None:
+    """Return how many checks pass, or ran, as the summaries at the end say; of several suites all together."""
+    end = message[-_TAIL_CHARS:]
+    if not has_any(end, _PASSING_PARTS):
+        return None
+    said = [int(first or second) for first, second in _PASSING_COUNT.findall(end)]
+    return sum(said) if said else None
 
 
 def _speaks(template: str) -> bool:

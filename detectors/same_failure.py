@@ -22,7 +22,7 @@ ABOUT = About(
         "time; a repeated call adds 1½."
     ),
     source="CycleDetector, third dimension; limits from recorded sessions",
-    cleared_by="any call that succeeds; for seven of ten other calls, by the window",
+    cleared_by=("any call that succeeds, a run that gets further; for seven of ten other calls, by the window"),
 )
 
 _AGAIN = 1.5
@@ -40,6 +40,8 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
     kind = failure.kind or call.answer
     if failure.transient or not kind or (call.kind == "search" and call.empty):
         return ()
+    if call.further:
+        state.row = FailingRow()
     row = state.row
     _extend(row, call, kind)
     count, kinds = (row.pair, (kind, row.other)) if row.in_turn else (row.block, (kind,))
@@ -54,7 +56,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
     if level is None:
         among = [
             seen
-            for seen in state.recent[-group.window :]
+            for seen in _since_further(state.recent[-group.window :])
             if seen.failure and (seen.failure.kind or seen.answer) == kind
         ]
         if len(among) < group.window_warn:
@@ -76,6 +78,11 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
         weak=failure.from_text or (call.kind in {"read", "search"} and brought_nothing(failure.template)),
     )
     return (found,)
+
+
+def _since_further(calls: list[Call]) -> list[Call]:
+    """Return the calls from the last one on that got further than those before."""
+    return calls[max((at for at, call in enumerate(calls) if call.further), default=0) :]
 
 
 def _extend(row: FailingRow, call: Call, kind: int) -> None:

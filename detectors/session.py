@@ -18,6 +18,7 @@ from detectors import (
     error_streak,
     fruitless_search,
     identical,
+    progress,
     refused_edits,
     rereads,
     revisits,
@@ -217,6 +218,7 @@ def _count(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding]
     state.recent.append(call)
     del state.recent[:-MAX_WINDOW_CALLS]
     same_write.note_edit(state, call)
+    progress.note(state, call)
     return _ask(_ALL, state, call, limits)
 
 

@@ -78,8 +78,8 @@ class Area(msgspec.Struct, array_like=True, gc=False):
     """Failures in a row of one program.
 
     ``again`` is how much of the count came from failures that had been seen; ``kinds`` are their templates and
-    ``abouts`` what they named; ``failing`` is the smallest number of failing checks seen in it; ``edited`` tells of an
-    accepted edit since the last one.
+    ``abouts`` what they named; ``failing`` is the smallest number of failing checks seen in it, ``passing`` the largest
+    of passing ones; ``edited`` tells of an accepted edit since the last one.
     """
 
     area: int
@@ -91,16 +91,20 @@ class Area(msgspec.Struct, array_like=True, gc=False):
     edited: bool = False
     mark: Mark = Mark()
     abouts: list[int] = msgspec.field(default_factory=list)
+    passing: int | None = None
 
 
 class FailingCall(msgspec.Struct, array_like=True, gc=False):
-    """The same call with the same failure, however often."""
+    """The same call with the same failure, however often; ``failing``, ``passing`` and ``about`` as in an `Area`."""
 
     action: int
     kind: int
     count: int
     mark: Mark
     last_seq: int
+    failing: int | None = None
+    passing: int | None = None
+    about: int = 0
 
 
 class Denied(msgspec.Struct, array_like=True, gc=False):

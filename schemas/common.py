@@ -99,6 +99,9 @@ class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Digest | None, Meta(description="Likewise of what the message names: files, tests, what is quoted.")
     ] = None
     failing: Annotated[Count | None, Meta(description="Likewise how many checks fail.")] = None
+    passing: Annotated[
+        Count | None, Meta(description="Likewise how many checks pass, or ran where the runner counts these.")
+    ] = None
 
 
 __all__ = [

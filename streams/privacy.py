@@ -141,6 +141,7 @@ def _with_failure(event: ToolCall, key: bytes) -> ToolCall:
         digest=None if failure.kind is None else _digest(b"kind %d" % failure.kind, key),
         about_digest=_digest(b"about %d" % failure.about, key),
         failing=failure.failing,
+        passing=failure.passing,
     )
     status = "denied" if failure.denied else event.status
     return msgspec.structs.replace(event, error=error, status=status, result_digest=said)

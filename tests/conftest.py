@@ -9,6 +9,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from streams.kafka_broker import KafkaBroker
 from tests.spread import Units, place
@@ -37,8 +38,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units |
 
 
 def pytest_configure() -> None:
-    """Let what tests start be interrupted, also where the test run was itself started with Ctrl-C ignored."""
+    """Let what tests start be interrupted, also where the test run was itself started with Ctrl-C ignored.
+
+    No property is timed: machines are shared.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    settings.register_profile("untimed", settings(), deadline=None)
+    settings.load_profile("untimed")
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

@@ -130,6 +130,9 @@ def note_failure(attempt: Attempt, failure: Failure, message: str, limits: Limit
     attempt.specific = _is_specific(message, plain)
     if attempt.failing_count is None:
         attempt.failing_count = failure.failing
+    elif attempt.derived:  # the output may show the names of some only
+        attempt.failing_count = max(attempt.failing_count, failure.failing or 0)
+    attempt.passing_count = failure.passing
     attempt.missing = _missing(message, plain, limits)
 
 

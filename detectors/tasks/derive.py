@@ -10,12 +10,12 @@ from typing import Final
 from msgspec import UNSET
 
 from detectors.canonical import digest, opened, plain_text
+from detectors.checks import failing_checks
 from detectors.facts import Call
 from detectors.limits import Limits
 from detectors.shell import bare, parts_of
 from detectors.state import Tries
 from detectors.tasks.attempt import cut_id, note_failing, note_failure, note_files, session_digest
-from detectors.tasks.checks import failing_checks
 from detectors.tasks.diffs import change_of_call
 from detectors.tasks.edits import join, plain_path
 from detectors.tasks.facts import Attempt, Change, Outcome

@@ -116,7 +116,8 @@ class Attempt(msgspec.Struct, array_like=True):
     excerpt; ``specific`` says that it names a kind of error rather than only that something failed; ``missing`` is the
     name of a module that is not there; ``transient`` failures pass by themselves. ``failing`` are prints of the names
     of failing checks in rising order,
-    ``failing_names`` excerpts of the first of them, ``failing_count`` how many fail, None when not known.
+    ``failing_names`` excerpts of the first of them, ``failing_count`` how many fail and ``passing_count`` how many
+    pass, or ran where the runner counts these; None when not known.
     ``concerned`` are those of ``failing`` that the touched files concern by their names. ``state`` is a digest of the
     tree after it. ``spent`` is what the task had spent at it, the attempt included.
     """
@@ -146,6 +147,7 @@ class Attempt(msgspec.Struct, array_like=True):
     concerned: bytes = b""
     state: int = 0
     spent: Spent = Spent()
+    passing_count: int | None = None
 
 
 class Round(msgspec.Struct, array_like=True):

@@ -5,6 +5,7 @@ Where one of two attempts does not say something, they do not agree in it.
 
 from collections.abc import Iterable, Sequence
 from math import inf
+from typing import NamedTuple
 
 from detectors.canonical import digest
 from detectors.facts import Mark
@@ -123,41 +124,63 @@ def has_failed(attempt: Attempt) -> bool:
     return attempt.outcome == "failed" and not attempt.transient
 
 
+class _Furthest(NamedTuple):
+    """How far the attempts at one check got: the fewest that failed, the most that passed, and the latest attempt."""
+
+    fewest: int
+    most: int | None
+    latest: Attempt
+
+
 def since_progress(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return the attempts from the last one on that got further than any before it.
 
-    That is one whose outcome is partial, or after which fewer checks fail than after any before: where these have names
-    only such as failed before. What an outage stopped, or was given up untried, got nowhere.
+    That is one whose outcome is partial, or `got_further`. What an outage stopped, or was given up untried, got
+    nowhere.
     """
-    counted: dict[int, tuple[int, Attempt]] = {}  # by the check: how many failed at the fewest, and the latest attempt
+    known: dict[int, _Furthest] = {}  # by the check
     begin = 0
     for at, attempt in enumerate(attempts):
-        fewest, latest = counted.get(attempt.check, (None, attempt))
-        further = fewest is not None and _is_further(attempt, fewest, latest)
+        before = known.get(attempt.check)
+        further = before is not None and _is_further(attempt, before)
         if at and (further or attempt.outcome == "partial"):
             begin = at
-        count = attempt.failing_count
-        if count is not None and has_failed(attempt):
-            counted[attempt.check] = count if fewest is None else min(fewest, count), attempt
+        if attempt.failing_count is not None and has_failed(attempt):
+            known[attempt.check] = _furthest(attempt, attempt.failing_count, before)
     return list(attempts[begin:])
 
 
 def got_further(before: Sequence[Attempt], attempt: Attempt) -> bool:
-    """Tell whether fewer checks fail after an attempt than after any before it, and only such as failed last time."""
-    if attempt.failing_count is None or not has_failed(attempt):
-        return False
-    counted = [
-        seen for seen in before if seen.failing_count is not None and seen.check == attempt.check and has_failed(seen)
-    ]
-    return bool(counted) and _is_further(attempt, min([seen.failing_count or 0 for seen in counted]), counted[-1])
+    """Tell whether an attempt got further than any before it at the same check.
+
+    It did when fewer checks fail, and only such as failed last time where they have names; or when more pass than ever,
+    no more fail and these are others, as where each run ends at its first failure.
+    """
+    known: _Furthest | None = None
+    for seen in before:
+        if seen.failing_count is not None and seen.check == attempt.check and has_failed(seen):
+            known = _furthest(seen, seen.failing_count, known)
+    return known is not None and _is_further(attempt, known)
 
 
-def _is_further(attempt: Attempt, fewest: int, latest: Attempt) -> bool:
-    """Tell whether an attempt got further than others: the fewest checks that failed after one, and the latest one."""
-    if attempt.failing_count is None or attempt.failing_count >= fewest or not has_failed(attempt):
+def _furthest(attempt: Attempt, failing: int, before: _Furthest | None) -> _Furthest:
+    passing = attempt.passing_count
+    if before is None:
+        return _Furthest(failing, passing, attempt)
+    most = before.most if passing is None else max(passing, before.most or 0)
+    return _Furthest(min(failing, before.fewest), most, attempt)
+
+
+def _is_further(attempt: Attempt, before: _Furthest) -> bool:
+    failing, passing = attempt.failing_count, attempt.passing_count
+    if failing is None or failing > before.fewest or not has_failed(attempt):
         return False
-    now, then = checks_of(attempt, latest)
-    return not latest.failing or now <= then
+    more = passing is not None and before.most is not None and passing > before.most
+    now, then = checks_of(attempt, before.latest)
+    others = now.isdisjoint(then) if now and then else 0 != attempt.error != before.latest.error != 0
+    if more and others:
+        return True
+    return failing < before.fewest and (not before.latest.failing or now <= then)
 
 
 def mark_of(attempt: Attempt) -> Mark:

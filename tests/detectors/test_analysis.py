@@ -38,6 +38,17 @@ def test_twenty_calls_are_exempt_by_default(play):
     assert analysis(play(looks(21))) == [("notice", 20)]
 
 
+@pytest.mark.parametrize("waits", [(), (shell(0, "sleep 30", ""),)], ids=["at once", "after a sleep"])
+def test_asking_again_how_something_is_getting_on_is_one_look(play, waits):
+    """A build that answers otherwise each of sixty times is waited for; looks at so many builds are an analysis."""
+    asked, others = list(waits), list(waits)
+    for n in range(60):
+        asked += [shell(n, "curl -s http://ci/build/7", f"step {n}: {n * 37 % 91} files"), *waits]
+        others += [shell(n, f"curl -s http://ci/build/{n}", f"log of part {n}"), *waits]
+    assert analysis(play(numbered(asked))) == []
+    assert analysis(play(numbered(others))) != []
+
+
 @pytest.mark.parametrize(
     "opens", [session_event(30, "user_message"), session_event(30, "started"), control(30, "reset")]
 )

@@ -174,6 +174,29 @@ def test_counts_of_failing_checks_are_read(message, failing):
 
 
 @pytest.mark.parametrize(
+    ("message", "passing"),
+    [
+        ("=== 7 failed, 2 passed in 1.2s ===", 2),
+        ("Tests: 1 failed, 3 passed, 4 total\nTest Suites: 1 failed, 1 passed, 2 total", 4),
+        ("test result: ok. 5 passed; 0 failed\n\ntest result: FAILED. 3 passed; 1 failed", 8),
+        ("  12 passing (2s)\n  1 failing", 12),
+        ("Ran 12 tests in 0.1s\n\nFAILED (failures=1)", 12),
+        ("Tests run: 10, Failures: 1, Errors: 0", 10),
+        ("# pass 5\n# fail 1", 5),
+        ("9 of 12 tests passed", 9),
+        ("1 failed, 0 passed", 0),
+        ("1 failed", None),
+        ("the password has 3 passes of a hash missing: failed", None),
+        ("5 passengers missing: failed", None),
+        ("2 passed\n" + "x\n" * 2_000 + "1 failed", None),
+    ],
+)
+def test_counts_of_passing_checks_are_read(message, passing):
+    """Of all suites that the end of the message tells of; without a count nothing is made up."""
+    assert failed(message).passing == passing
+
+
+@pytest.mark.parametrize(
     "message",
     [
         "HTTP 429 Too Many Requests",

@@ -21,7 +21,7 @@ from detectors.catalogue import Tools
 from detectors.facts import Mark
 from detectors.masks import mask_failure, mask_result
 from detectors.patch import patch_digest
-from detectors.tasks.checks import failing_checks
+from detectors.checks import failing_checks
 from detectors.tasks.diffs import read_diff
 from detectors.weights import InvalidWeights, read_weights
 from schemas.encode import encode

@@ -113,6 +113,26 @@ def test_what_an_outage_left_is_not_what_has_to_be_beaten():
     assert since_progress([*before, last]) == [last]
 
 
+@pytest.mark.parametrize(
+    ("failing", "said", "further"),
+    [
+        (("t2",), "1 failed, 4 passed", True),
+        (("t2",), "1 failed, 3 passed", False),
+        (("t1",), "1 failed, 9 passed", False),
+        (("t2", "t3"), "2 failed, 9 passed", False),
+        (("t2",), "failed", False),
+        ((), "IndexError: pop from empty list\n1 failed, 4 passed", True),
+        ((), "1 failed, 4 passed", False),
+    ],
+)
+def test_more_that_pass_before_another_check_fails_are_progress(failing, said, further):
+    """As where a run ends at its first failure; not beside the same failure, nor where more fail, or nobody counts."""
+    before = [attempt(failing=("t1",), error_message=f"1 failed, {n} passed") for n in (3, 2)]
+    last = attempt(failing=failing, error_message=said)
+    assert got_further(before, last) is further
+    assert since_progress([*before, last]) == ([last] if further else [*before, last])
+
+
 def test_progress_is_seen_among_very_many_failing_checks():
     """From two hundred to a hundred and fifty of them; not to a hundred and fifty with others among them."""
     before = attempt(failing=named(200))
@@ -191,6 +211,7 @@ KINDS = [
     attempt(outcome="partial"),
     attempt(failing=("t1",), error_message=OUTAGE),
     *(attempt(failing=names) for names in ((), ("t1",), ("t1", "t2"), ("t2", "t3", "t4"))),
+    *(attempt(failing=(name,), error_message=f"1 failed, {n} passed") for name in ("t1", "t5") for n in (3, 4)),
 ]
 
 

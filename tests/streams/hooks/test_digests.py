@@ -41,6 +41,12 @@ def fewer(rounds: int) -> Payloads:
     return [each for text in texts for each in (edited("m.py", text), failed("make test", text))]
 
 
+def first_only(rounds: int) -> Payloads:
+    """An agent whose checks end at their first failure, another one each time, after ever more that pass."""
+    texts = (f"FAILED tests/test_a.py::test_{n} - KeyError: name\n1 failed, {n} passed" for n in range(rounds))
+    return [each for text in texts for each in (edited("m.py", text), failed("make test", text))]
+
+
 LOOPS: dict[str, Callable[[], Payloads]] = {
     "the same call": lambda: [failed("make test", one(1)) for _ in range(8)],
     "the same check after edits, whose lines move": lambda: [
@@ -90,6 +96,13 @@ def test_who_waits_is_not_stopped(name: str, level: Level) -> None:
     assert first(alerts(events([POLLS[name](n) for n in range(40)], level)), "terminate") is None
 
 
+@pytest.mark.parametrize("level", ["digests", "excerpts", "full"])
+@pytest.mark.parametrize("work", [fewer, first_only])
+def test_a_check_that_gets_further_each_time_is_not_warned_of(work: Callable[[int], Payloads], level: Level) -> None:
+    """However little is sent, the numbers of checks that fail and pass go along."""
+    assert first(alerts(events(work(30), level)), "warn") is None
+
+
 def test_an_answer_that_asks_to_wait_leaves_one_word() -> None:
     """It is the same for all of them, and other answers leave none."""
     waiting, done = events([ran("gh run view", "queued behind secret"), ran("gh run view", "done, secret")], "digests")
@@ -106,10 +119,10 @@ def test_searches_that_find_nothing_are_no_failures_of_one_kind() -> None:
 
 
 def test_what_is_not_private_is_kept_and_words_are_not() -> None:
-    """Exit code, the number of failing checks, that a failure passes by itself: no word of the output."""
+    """Exit code, the numbers of failing and passing checks, that a failure passes by itself: no word of the output."""
     (event,) = events([failed("make test", "FAILED tests/test_secret.py::test_a\n3 failed, 2 passed", 2)], "digests")
     assert event.error.code == 2  # type: ignore[union-attr]
-    assert event.error.failing == 3  # type: ignore[union-attr]
+    assert (event.error.failing, event.error.passing) == (3, 2)  # type: ignore[union-attr]
     assert b"secret" not in encode(event)
     (event,) = events([said("curl x", "curl: (7) Failed to connect to x: Connection refused", 7)], "digests")
     assert event.error.type == "transient"  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.tasks.checks import MAX_CHECKS, failing_checks
+from detectors.checks import MAX_CHECKS, failing_checks
 
 PYTEST = """\
 =========================== short test summary info ============================
