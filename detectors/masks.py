@@ -61,12 +61,12 @@ _VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Patt
         ),
     ),
     (
-        (b"pid", b"process", b"attempt", b"try", b"step", b"iteration", b"turn", b"moves", b": line "),
+        (b"pid", b"pgid", b"process", b"attempt", b"try", b"step", b"iteration", b"turn", b"moves", b": line "),
         (
             re.compile(
                 rb"""(?x)
                 0(?<![0a-z_.].)(?:(?<=[detypns]\W.)|(?<=[dst]\W\W.))(?:
-                    (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
+                    (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bpgid\W.)|(?<=\bpgid\W\W.)|(?<=\bprocess\ id\W.)
                   | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
                   | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)|(?<=\bmoves\W.)|(?<=\bmoves\W\W.)
                   | (?<=:\ line\ .)
@@ -76,7 +76,7 @@ _VOLATILE: tuple[tuple[tuple[bytes, ...], tuple[re.Pattern[bytes], ...], re.Patt
         re.compile(
             r"""(?xi)
             [0-9](?<![0-9A-Za-z_.].)(?:(?<=[dtypns]\W.)|(?<=[dst]\W\W.)|(?<=e\ .))(?:  # by what precedes, likewise
-                (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bprocess\ id\W.)
+                (?<=\bpid\W.)|(?<=\bpid\W\W.)|(?<=\bpgid\W.)|(?<=\bpgid\W\W.)|(?<=\bprocess\ id\W.)
               | (?<=\battempt\W.)|(?<=\battempt\ \#.)|(?<=\bretry\W.)|(?<=\btry\W.)
               | (?<=\bstep\W.)|(?<=\biteration\W.)|(?<=\bturn\W.)|(?<=\bmoves\W.)|(?<=\bmoves\W\W.)
               | (?<=:\ line\ .)(?=\d*:)

@@ -38,6 +38,8 @@ from tests.detectors.reading import json_values, reversed_keys
         ("execution_time: 12", MASK),
         ("Wall time: 12", MASK),
         ("pid 4711 started", f"pid {MASK} started"),
+        ("Process Group PGID: 4711", f"Process Group PGID: {MASK}"),
+        ("pgids 4711", "pgids 4711"),
         ("[PID=4711]", f"[PID={MASK}]"),
         ("process id 4711", f"process id {MASK}"),
         ("id 550e8400-e29b-41d4-a716-446655440000", f"id {MASK}"),
