@@ -35,7 +35,8 @@ EXIT_UNREADABLE = 1
 
 FORMATS = """\
   Claude Code transcripts and stream-json, Codex rollouts and codex exec --json,
-  Gemini CLI chats and stream-json, Cursor stream-json and transcripts, pi, Antigravity,
+  Gemini CLI chats and stream-json, Cursor stream-json and transcripts, pi,
+  Antigravity transcripts and stream-json,
   OpenCode (database, folders, export, run --format json), Crush, Cline and Roo Code tasks,
   SWE-agent .traj, mini-swe-agent .traj.json, OpenHands output.jsonl, ATIF trajectories,
   Inspect .eval and .json, OpenAI chat messages with tool calls, and lines of the

@@ -30,7 +30,7 @@ EXIT_ALERTED = 3
 
 @click.command(
     epilog=f"""\b
-Formats, found by content (plain or gzip):
+Formats, found by content (plain, gzip or Zstandard):
 {FORMATS}
 {PAGE} says what they are, and the neutral form field by field.
 

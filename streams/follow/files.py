@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from streams.follow.notes import Known
 from streams.follow.scan import Found, Scan
 from streams.follow.tail import HEAD_BYTES, begins_as, head_of
+from streams.importers.codex import PACKED, PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -117,6 +118,11 @@ class Files:
         name = self._paths.get(path)
         return self._notes.at(path) if name is None else self._known[name]
 
+    def is_packed(self, path: str) -> bool:
+        """Tell whether a file holds, packed, what was read under its other name: its agent has packed it."""
+        plain = path.removesuffix(PACKED) + PLAIN
+        return path.endswith(PACKED) and any(seen.path == plain for seen in self._seen.values())
+
     def keep(self, known: Known) -> None:
         """Take what is known of a file now; to be noted."""
         self._known[known.identity] = known
@@ -173,6 +179,11 @@ class Files:
             return (known.offset, known.modified_ns) != (stat.st_size, stat.st_mtime_ns), None
         before = self.at(found.path)
         known = Known(name, found.path, found.path)
+        if before is None and found.path.endswith(PLAIN):
+            # An agent that packs old transcripts unpacks one to go on with it: what was packed is no news.
+            packed = self.at(found.path.removesuffix(PLAIN) + PACKED)
+            if packed is not None:
+                known = replace(known, since=packed.modified_ns / 10**9)
         if before is not None and before.identity != name:
             if begins_as(found.path, before):
                 # The agent wrote it anew and put it in the place of the old one: what was there is no news.

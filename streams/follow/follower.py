@@ -23,6 +23,7 @@ from streams.follow.sinks import Away
 from streams.follow.tail import HEAD_BYTES, Gone, NoRecording, Tail
 from streams.follow.told import Told
 from streams.importers import NotFollowed
+from streams.importers.codex import PACKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -267,7 +268,12 @@ class Follower:
         told = known.path in self._passed
         if len(self._passed) >= MOST_TOLD:
             self._passed.clear()
-        if not told and (isinstance(problem, NotFollowed) or known.path in self._files.named):
+        if known.path.endswith(PACKED):  # it does not change any more, so that it is done with for later starts too
+            found = tail.stat()
+            self._keep(replace(known, offset=found.st_size, modified_ns=found.st_mtime_ns))
+        if self._files.is_packed(known.path):
+            self._passed[known.path] = True
+        elif not told and (isinstance(problem, NotFollowed) or known.path in self._files.named):
             self._tell(Told("not_followed", path=known.path, reason=str(problem)))
             self._passed[known.path] = final
         elif final:

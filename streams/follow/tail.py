@@ -16,7 +16,7 @@ import orjson
 from streams.follow.scan import identity
 from streams.importers import Growing, NotFollowed
 from streams.importers.detect import MAX_LINES, detect
-from streams.importers.files import CannotRead, Recording
+from streams.importers.files import UTF_16, UTF_16_REMEDY, CannotRead, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -245,6 +245,8 @@ class Tail:
         """See whether this can be text at all."""
         if data.startswith(_PACKED):
             self._document("packed or a database", lines=False)
+        if data.startswith(UTF_16):
+            raise NoRecording(f"not a recording: {UTF_16_REMEDY}")
         if b"\0" in data[:HEAD_BYTES]:
             raise NoRecording("not a recording: it is no text")
 

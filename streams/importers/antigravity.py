@@ -30,7 +30,7 @@ NAME = "antigravity"
 
 _SOURCES = ("USER_EXPLICIT", "USER_IMPLICIT", "MODEL", "SYSTEM", "USER")
 _ANSWER = "PLANNER_RESPONSE"
-_LABELS = {"toolAction", "toolSummary"}
+LABELS = {"toolAction", "toolSummary"}
 """Arguments that tell people what is done, in other words each time."""
 
 _STEPS = {
@@ -129,7 +129,8 @@ class Reader(LineReader):
             if index is not None:
                 self._by_step = {index: call}  # only the latest is told again
         call.settled = True
-        _ended(call, line)
+        failed = line.get("status") == "ERROR" or kind == _FAULT
+        ended(call, line.get("content"), line.get("exit_code"), failed=failed)
 
 
 def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
@@ -149,7 +150,7 @@ def _arguments(told: object) -> Any:
     """Give a call's arguments, the values of which are JSON texts."""
     if not isinstance(told, dict):
         return UNSET
-    return {key: _value(part) for key, part in told.items() if key not in _LABELS}
+    return {key: _value(part) for key, part in told.items() if key not in LABELS}
 
 
 def _value(text: object) -> object:
@@ -161,21 +162,28 @@ def _value(text: object) -> object:
         return text
 
 
-def _ended(call: Call, line: dict[str, Any]) -> None:
-    content = result_of(line.get("content"))
+def ended(call: Call, content: object, code: object, *, failed: bool) -> None:
+    """Take a result, without the times at its head, and how the call ended where that is told.
+
+    Args:
+        call: the call.
+        content: what the tool answered.
+        code: an exit code, where one is told apart; else that of a command is read from its answer.
+        failed: the program says that the call failed.
+    """
+    content = result_of(content)
     times = _TIMES.match(content) if isinstance(content, str) else None
     if times and isinstance(content, str):
         content = content[times.end() :]
-        begun, ended = as_time(times["begun"]), as_time(times["ended"])
-        if begun is not None and ended is not None and ended >= begun:
-            call.duration_ms = (ended - begun).total_seconds() * 1000
+        begun, done = as_time(times["begun"]), as_time(times["ended"])
+        if begun is not None and done is not None and done >= begun:
+            call.duration_ms = (done - begun).total_seconds() * 1000
     call.result = content
     head = content[:_HEAD_CHARS] if isinstance(content, str) else ""
     said = _COMMAND_ENDED.search(head) if call.tool == "run_command" else None
-    code = line.get("exit_code")
     if not isinstance(code, int) or isinstance(code, bool):
         code = None if said is None else int(said["code"] or 0)
-    if line.get("status") == "ERROR" or line.get("type") == _FAULT:
+    if failed:
         call.status = "error"
     elif code is not None:
         call.status = "error" if code else "ok"

@@ -7,6 +7,8 @@ Times: an event without one takes that of the event before it, and at a session'
 that has one. A recording without any time runs on a synthetic clock: 2000-01-01T00:00:00Z, one second per event; one
 that is followed while it grows, on the clock of who follows.
 
+Calls that were not made on our own word are known by our text in the place of their result, as in live operation.
+
 Identifiers: a call's `event_id` is `<session_id>/<call id>` where the model's call id is unique in the session, else
 `<session_id>#<position>`; other events are `<session_id>#<kind>-<n>`. So the same recording gives the same ones each
 time it is read, and a reader that has seen them drops them.
@@ -25,6 +27,7 @@ from msgspec import UNSET
 from schemas.common import MAX_ID_CHARS, Agent, ErrorInfo, Task, Usage
 from schemas.events import SessionEvent, ToolCall
 from streams.identity import identifier
+from streams.verdicts.refusal import recorded_denial
 
 if TYPE_CHECKING:
     from schemas.events import SessionInput
@@ -264,6 +267,7 @@ class Builder:
 
     def _tool_call(self, call: Call, event_id: str, at: datetime) -> ToolCall:
         result, length, digest = call.result, call.result_length, call.result_digest
+        ours = recorded_denial(call.status, result)
         if isinstance(result, str) and len(result) > MAX_RESULT_CHARS:
             length = length or len(result)
             digest = digest or f"sha256:{hashlib.sha256(result.encode('utf-8', 'replace')).hexdigest()}"
@@ -280,8 +284,8 @@ class Builder:
             result=result,
             result_length=length,
             result_digest=digest,
-            status=call.status,
-            error=call.error,
+            status=call.status if ours is None else "denied",
+            error=ours or call.error,
             duration_ms=call.duration_ms,
             usage=call.usage,
             call_id=None if call.call_id is None else identifier(call.call_id),

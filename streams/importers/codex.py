@@ -1,5 +1,7 @@
 """Reads rollouts of Codex (`~/.codex/sessions/**/rollout-*.jsonl`), of today and of before they had an envelope.
 
+Codex packs what was not touched for a week (`.jsonl.zst`), and unpacks it beside that when somebody goes on with it.
+
 One JSON object a line, `{timestamp, type, payload}`. A call is a `response_item`, its result another one with the same
 `call_id`; for shell commands an `event_msg` of type `exec_command_end` tells output, exit code and duration better, and
 is preferred. Without either, the exit code that some results carry in their text decides. A result without any is of
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from streams.importers.files import Recording
 
 NAME = "codex"
+
+PLAIN, PACKED = ".jsonl", ".jsonl.zst"
+"""How the names of rollouts end, and of packed ones, which else are the same."""
 
 _ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call")
@@ -102,12 +107,15 @@ class Reader(LineReader):
 
 
 def read(recording: Recording, *, whole: bool) -> Iterator[Session]:
-    """Read the session of a file.
+    """Read the session of a file; in a directory, that of a packed one only where it is not there unpacked.
 
     Args:
         recording: the file.
         whole: the file is one JSON document.
     """
+    path = recording.path
+    if not recording.named and path.name.endswith(PACKED) and path.with_suffix("").exists():
+        return iter(())
     return read_lines(Reader(recording.source), recording, whole=whole)
 
 

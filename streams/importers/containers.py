@@ -10,6 +10,7 @@ import lzma
 import os
 import sqlite3
 import struct
+import sys
 import zipfile
 import zlib
 from contextlib import contextmanager
@@ -17,10 +18,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import cramjam
-
 from streams.importers import files
 from streams.importers.files import CannotRead
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +41,7 @@ _DAMAGE = (
     zlib.error,
     struct.error,
     lzma.LZMAError,
-    cramjam.DecompressionError,
+    zstd.ZstdError,
     EOFError,
     KeyError,
     OSError,
@@ -189,8 +193,7 @@ def _unpacked(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     file.seek(info.header_offset)
     header = file.read(_LOCAL_HEADER_BYTES)
     file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
-    content = bytearray(info.file_size)
-    cramjam.zstd.decompress_into(file.read(info.compress_size), content)
-    if zlib.crc32(content) != info.CRC:
+    content = zstd.ZstdDecompressor().decompress(file.read(info.compress_size), max_length=info.file_size)
+    if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
         raise ValueError("its check sum is another")
-    return bytes(content)
+    return content

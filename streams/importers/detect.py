@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from streams.importers import (
     antigravity,
+    antigravity_stream,
     atif,
     claude_code,
     cline,
@@ -66,6 +67,7 @@ FORMATS: tuple[Format, ...] = (
     cursor,
     pi,
     antigravity,
+    antigravity_stream,
     opencode,
     crush,
     cline,

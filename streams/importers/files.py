@@ -1,4 +1,4 @@
-"""Opens recordings: plain or gzip, found by their first bytes; line by line, or whole where the format is one document.
+"""Opens recordings: plain, gzip or Zstandard, by their first bytes; line by line, or whole where one is one document.
 
 Keeps account of what could not be read, by line and reason, and goes on behind it. Knows no format.
 """
@@ -6,12 +6,19 @@ Keeps account of what could not be read, by line and reason, and goes on behind 
 from __future__ import annotations
 
 import gzip
+import os
+import sys
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from streams.importers.mend import NotJson, parse
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +27,19 @@ if TYPE_CHECKING:
 MAX_TEXT_BYTES = 256 * 2**20
 """Longest line, and largest whole document, that is read: what is read stands in memory, with its values, several times
 over."""
+
+MAX_RATIO = 1_000
+"""How many times its size a packed file may give, beyond the largest document: a small file that is made to fill a disk
+gives up to 32,000 times as much (Zstandard), a session that repeats itself from begin to end some hundred times."""
+
+_WINDOW_LOG = 27
+"""Memory that unpacking takes at most, as a power of two: 128 MiB, what every reader of Zstandard takes (RFC 8878
+names 8 MiB as the least)."""
+
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How text in UTF-16 begins, as Windows PowerShell writes what is redirected into a file."""
+
+UTF_16_REMEDY = "UTF-16, and only UTF-8 is read: convert it (iconv -f UTF-16 -t UTF-8)"
 
 _GZIP = b"\x1f\x8b"
 _ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -72,6 +92,41 @@ class Skipped:
     source: str
 
 
+class Readable(Protocol):
+    """What is read of an open file."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Give so many bytes, or all that is left."""
+
+    def readline(self, size: int = -1, /) -> bytes:
+        """Give the rest of the line, but no more than so many bytes."""
+
+
+class _Unpacked:
+    """A packed file, with an end to what it may give.
+
+    Args:
+        file: gives what it holds.
+        most: bytes.
+    """
+
+    def __init__(self, file: Readable, most: int) -> None:
+        self._file = file
+        self._left = most
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self._counted(self._file.read(size))
+
+    def readline(self, size: int = -1, /) -> bytes:
+        return self._counted(self._file.readline(size))
+
+    def _counted(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise CannotRead(f"gives more than {MAX_RATIO:,} times its size; if it is a recording, unpack it first")
+        return data
+
+
 @dataclass(slots=True)
 class Recording:
     """A file, and what could not be read of it so far.
@@ -95,25 +150,28 @@ class Recording:
     contents: object = None
 
     @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
+    def open(self) -> Iterator[Readable]:
         """Open the file, unpacked.
 
         Raises:
-            CannotRead: it cannot be opened, or is packed in another way than gzip; while reading, that it breaks off.
+            CannotRead: it cannot be opened; while reading, that it breaks off, is damaged, or gives far too much.
         """
         try:
             with self.path.open("rb") as file:
                 start = file.read(len(_ZSTANDARD))
+                most = max(MAX_TEXT_BYTES, MAX_RATIO * file.seek(0, os.SEEK_END))
                 file.seek(0)
                 if start == _ZSTANDARD:
-                    raise CannotRead("is compressed with zstd, which is not read here; unpack it first (zstd -d)")
-                yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if start.startswith(_GZIP) else file
+                    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+                    yield _Unpacked(zstd.ZstdFile(file, options=options), most)
+                else:
+                    yield _Unpacked(gzip.GzipFile(fileobj=file), most) if start.startswith(_GZIP) else file
         except OSError as problem:  # gzip.BadGzipFile among them
             raise CannotRead(f"cannot be read: {problem.strerror or problem}") from problem
         except EOFError:
-            raise CannotRead("breaks off: the end of the gzip data is missing") from None
-        except zlib.error as problem:
-            raise CannotRead(f"the gzip data is damaged: {problem}") from problem
+            raise CannotRead("breaks off: the end of the packed data is missing") from None
+        except (zlib.error, zstd.ZstdError) as problem:
+            raise CannotRead(f"the packed data is damaged: {problem}") from problem
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """Read the lines that are not blank, with their numbers from 1.

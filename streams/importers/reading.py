@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from streams.importers.containers import CannotOpen
 from streams.importers.detect import Detected, detect
-from streams.importers.files import CannotRead, Damaged, Recording, Skipped, Unreadable
+from streams.importers.files import UTF_16, UTF_16_REMEDY, CannotRead, Damaged, Recording, Skipped, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from streams.importers.build import Session
 
-_RECORDING_NAMES = (".jsonl", ".json", ".traj", ".jsonl.gz", ".json.gz", ".traj.gz")
+_RECORDING_NAMES = tuple(name + packed for name in (".jsonl", ".json", ".traj") for packed in ("", ".gz", ".zst"))
 """A file in a directory whose name ends so, and in which there is no JSON, is broken rather than something else."""
 
 _CONTAINER_NAMES = (".db", ".eval")
@@ -27,7 +27,7 @@ _CONTAINER_NAMES = (".db", ".eval")
 
 
 def read_path(path: str | os.PathLike[str]) -> Iterator[Session | Unreadable | Damaged | Skipped]:
-    """Read the sessions of a file, or of all files in a directory and below it, sorted by name.
+    """Read the sessions of a file, or of all files in a directory and below it, sorted by name, each once.
 
     A file that is named must be a recording. In a directory, files of other kinds are `Skipped`; those that are, or
     once were, recordings and cannot be read are `Unreadable` there too.
@@ -63,10 +63,19 @@ def _files(top: Path) -> Iterator[Path]:
     if not top.is_dir():
         yield top
         return
+    given: set[tuple[int, int]] = set()
     for directory, below, names in os.walk(top):
         below.sort()
         for name in sorted(names):
-            yield Path(directory, name)
+            path = Path(directory, name)
+            try:
+                found = path.stat()
+            except OSError:  # a link that leads nowhere, which is told when it is read
+                yield path
+                continue
+            if (found.st_dev, found.st_ino) not in given:  # else a link to a file that was given
+                given.add((found.st_dev, found.st_ino))
+                yield path
 
 
 def _read_file(path: Path, *, named: bool) -> Iterator[Session | Unreadable | Damaged | Skipped]:
@@ -114,4 +123,7 @@ def _not_known(path: Path, source: str, found: Detected, *, named: bool) -> Unre
         )
     if found.is_json:
         return Unreadable(source, None, "JSON, but of no known format; `traction replay --help` lists them")
+    with path.open("rb") as file:
+        if file.read(2) in UTF_16:
+            return Unreadable(source, None, UTF_16_REMEDY)
     return Unreadable(source, None, "empty" if empty else "not a recording: there is no JSON in it")

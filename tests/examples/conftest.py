@@ -1,6 +1,7 @@
 """The programs of `deploy/examples`, built, and run against a broker with a worker and an escalation consumer.
 
-All are built at once and all run at once, since most of either is waiting.
+All are built at once and all run at once, since most of either is waiting. They run twice: as one meets them, and with
+a broker that is away for a while, and with verdicts that come late.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import shutil
 import subprocess
 import uuid
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from schemas import topics
 from streams.kafka import KafkaSettings
+from streams.kafka_broker import KafkaBroker
 from streams.reading import partition_of
 from streams.topics import create_topics
-from tests.kit import Wire, WorkerProcess
+from tests.kit import Wire, WorkerProcess, until
 from tests.processes import TRACTION, TractionProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "deploy" / "examples"
@@ -37,6 +41,8 @@ BUILT = shutil.ignore_patterns("node_modules", "target", "Cargo.lock")
 BUILD_SECONDS = 600
 RUN_SECONDS = 120
 PARTITIONS = 8
+LOOP_CALLS = 5
+"""After so many a loop is to be terminated."""
 
 PROGRAMS = {
     "javascript": ("npm ci", "node agent.js"),
@@ -64,10 +70,11 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A worker and an escalation consumer at work, and the way to read what they and others write."""
+    """A worker at work, the way to read what it and others write, and how an escalation consumer is told where."""
 
     wire: Wire
     worker: WorkerProcess
+    escalation: tuple[str, ...]
 
 
 def astray(name: str) -> str:
@@ -102,42 +109,43 @@ def builds() -> Iterator[dict[str, subprocess.Popen[str]]]:
         each.wait()
 
 
-@pytest.fixture(scope="session")
-def system(bootstrap: str) -> Iterator[System]:
-    """Give a worker and an escalation consumer at work on topics of their own."""
+@contextmanager
+def at_work(bootstrap: str) -> Iterator[System]:
+    """Have a worker at work on topics of its own."""
     name = f"x{uuid.uuid4().hex[:12]}"
     kafka = KafkaSettings(bootstrap=bootstrap, prefix=f"{name}.")
     group = f"{name}-escalation"
     asyncio.run(create_topics(kafka, partitions=PARTITIONS, replication=1, app_id=name, group=group))
     worker = WorkerProcess(Wire(kafka, name, PARTITIONS))
-    escalation = TractionProcess(
-        *(TRACTION, "escalate", "--bootstrap", bootstrap, "--prefix", kafka.prefix),
-        *("--app-id", name, "--group", group, "--port", "0"),
-    )
+    where = ("--bootstrap", bootstrap, "--prefix", kafka.prefix, "--app-id", name, "--group", group)
     try:
-        for process in (worker, escalation):
-            asyncio.run(process.ready())
-        yield System(Wire(kafka, name, PARTITIONS), worker)
+        asyncio.run(worker.ready())
+        yield System(Wire(kafka, name, PARTITIONS), worker, where)
     finally:
         worker.kill()
-        escalation.kill()
 
 
-@pytest.fixture(scope="session")
-def ran(builds: dict[str, subprocess.Popen[str]], system: System) -> dict[str, Ran]:
-    """Give what became of each program; they run at once, when all are built."""
-    found = {}
-    for name, build in builds.items():
-        told, log = build.communicate(timeout=BUILD_SECONDS)
-        if build.returncode:
-            found[name] = Ran(astray(name), None, told, log)
+@contextmanager
+def escalating(system: System) -> Iterator[TractionProcess]:
+    """Have an escalation consumer at work."""
+    process = TractionProcess(TRACTION, "escalate", *system.escalation, "--port", "0")
+    try:
+        asyncio.run(process.ready())
+        yield process
+    finally:
+        process.kill()
+
+
+def begin(system: System, names: Iterable[str]) -> dict[str, subprocess.Popen[str]]:
+    """Run programs, all at once."""
     kafka = system.wire.settings
     where = {"TRACTION_BOOTSTRAP": kafka.bootstrap, "TRACTION_PREFIX": kafka.prefix}
-    running = {
-        name: shell(f"exec {run} {astray(name)}", name, **where)
-        for name, (_, run) in PROGRAMS.items()
-        if name not in found
-    }
+    return {name: shell(f"exec {PROGRAMS[name][1]} {astray(name)}", name, **where) for name in names}
+
+
+def ended(running: dict[str, subprocess.Popen[str]]) -> dict[str, Ran]:
+    """Give what became of programs."""
+    found = {}
     for name, program in running.items():
         try:
             told, log = program.communicate(timeout=RUN_SECONDS)
@@ -146,3 +154,45 @@ def ran(builds: dict[str, subprocess.Popen[str]], system: System) -> dict[str, R
             told, log = program.communicate()
         found[name] = Ran(astray(name), program.returncode, told, log)
     return found
+
+
+@pytest.fixture(scope="session")
+def system(bootstrap: str) -> Iterator[System]:
+    """Give a worker and an escalation consumer at work on topics of their own."""
+    with at_work(bootstrap) as system, escalating(system):
+        yield system
+
+
+@pytest.fixture(scope="session")
+def built(builds: dict[str, subprocess.Popen[str]]) -> dict[str, Ran]:
+    """Give the programs that could not be built."""
+    found = {}
+    for name, build in builds.items():
+        told, log = build.communicate(timeout=BUILD_SECONDS)
+        if build.returncode:
+            found[name] = Ran(astray(name), None, told, log)
+    return found
+
+
+@pytest.fixture(scope="session")
+def ran(built: dict[str, Ran], system: System) -> dict[str, Ran]:
+    """Give what became of each program; they run at once, when all are built."""
+    return built | ended(begin(system, PROGRAMS.keys() - built))
+
+
+@pytest.fixture(scope="session")
+def outlived(built: dict[str, Ran], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """Give what became of each where the broker is away after some calls, and who escalates comes after that."""
+    with KafkaBroker(data=tmp_path_factory.mktemp("broker")) as broker, at_work(broker.bootstrap) as system:
+        running = begin(system, PROGRAMS.keys() - built)
+
+        async def begun() -> bool:
+            keys = [each.key for each in await system.wire.inputs(topics.TOOL_CALLS)]
+            told = {name: keys.count(astray(name).encode()) for name in running}
+            return all(told[name] >= LOOP_CALLS or running[name].poll() is not None for name in running)
+
+        asyncio.run(until(begun))
+        broker.stop()
+        broker.start()
+        with escalating(system):
+            return built | ended(running)

@@ -53,6 +53,15 @@ async def test_an_agent_stops_when_it_is_told_to(system: System, ran: dict[str, 
     assert program.told.endswith(f"\nstopped: {termination.reason}\n")
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_agent_outlives_a_broker_that_restarts(outlived: dict[str, Ran], name: str) -> None:
+    """It works on when the broker is back, and stops on a termination that comes long after its loop."""
+    program = outlived[name]
+    assert program.code == 0, program.told + program.log
+    assert program.told.startswith(f"session {program.session}\n")
+    assert "\nstopped: the same call with the same result" in program.told
+
+
 async def test_nothing_of_theirs_is_refused_or_in_the_wrong_place(system: System, ran: dict[str, Ran]) -> None:
     """No record is a dead letter, and none is counted as misrouted."""
     assert ran

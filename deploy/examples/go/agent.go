@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	calls = 300                    // the most this agent makes
-	pause = 200 * time.Millisecond // between two of them
+	calls    = 300                    // the most this agent makes
+	pause    = 200 * time.Millisecond // between two of them
+	patience = 30 * time.Second       // for the brokers
 )
 
 // item is what a directive and a termination have in common, as far as it is needed here.
@@ -149,12 +150,16 @@ func (self *agent) answer(asked item, action string) {
 	})
 }
 
-// publish comes back when the brokers have the record.
+// publish comes back when the brokers have the record; the program ends when they do not take it in time.
 func (self *agent) publish(name string, event map[string]any) {
 	value, err := json.Marshal(event)
 	must(err)
 	record := &kgo.Record{Topic: self.prefix + name, Key: []byte(self.session), Value: value}
-	must(self.client.ProduceSync(context.Background(), record).FirstErr())
+	until, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := self.client.ProduceSync(until, record).FirstErr(); err != nil {
+		log.Fatalf("not published within %s: %v", patience, err)
+	}
 }
 
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }

@@ -7,19 +7,21 @@
 # to stop.
 set -euo pipefail
 
-calls=300  # the most this agent makes
-pause=0.2  # seconds between two of them
+calls=300      # the most this agent makes
+pause=0.2      # seconds between two of them
+patience=30000  # milliseconds for the brokers
 bootstrap=${TRACTION_BOOTSTRAP:-127.0.0.1:9092}
 prefix=${TRACTION_PREFIX:-agent.}
 session=${1:-kcat-$(date +%s%N)-$$}
 
 now() { date -u +%Y-%m-%dT%H:%M:%S.%3NZ; }
 
-# publish TOPIC: a record for each line; comes back when the brokers have them. By default librdkafka, on which kcat
-# stands, hashes keys otherwise than all others.
+# publish TOPIC: a record for each line; comes back when the brokers have them, and ends the program when they do not take
+# them in time (-E: brokers may be away for a while). By default librdkafka, on which kcat stands, hashes keys otherwise
+# than all others.
 publish() {
-    kcat -P -b "$bootstrap" -t "$prefix$1" -k "$session" -X topic.partitioner=murmur2_random \
-        -X enable.idempotence=true -X acks=all
+    kcat -P -E -b "$bootstrap" -t "$prefix$1" -k "$session" -X topic.partitioner=murmur2_random \
+        -X enable.idempotence=true -X acks=all -X message.timeout.ms="$patience"
 }
 
 # answer ITEM ACTION
@@ -52,15 +54,26 @@ obey() {
     esac
 }
 
-# Both topics into one pipe, committed records only, which is librdkafka's default. What is asked of a session is never
-# older than the session; a minute for clocks that disagree.
+# follow TOPIC: writes what is asked into the pipe, committed records only, which is librdkafka's default. What is asked of a
+# session is never older than the session; a minute for clocks that disagree. kcat ends where a partition is new, or moves.
+since=$((($(date +%s) - 60) * 1000))
+follow() {
+    trap 'kill $! 2>/dev/null; exit' TERM
+    while :; do
+        kcat -C -E -q -u -b "$bootstrap" -t "$prefix$1" -o "s@$since" >&3 &
+        wait $! || true
+        sleep 1 &
+        wait $!
+    done
+}
+
 room=$(mktemp -d)
 followers=()
 trap 'kill "${followers[@]}" 2>/dev/null || true; rm -rf "$room"' EXIT
 mkfifo "$room/asked"
 exec 3<>"$room/asked"
 for topic in directives terminations; do
-    kcat -C -q -u -b "$bootstrap" -t "$prefix$topic" -o "s@$((($(date +%s) - 60) * 1000))" >&3 &
+    follow "$topic" &
     followers+=($!)
 done
 

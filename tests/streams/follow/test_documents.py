@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sqlite3
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import cramjam
 import pytest
 
 from streams.follow import tail
@@ -57,6 +60,51 @@ async def test_told_once(world: World, kind: str, tmp_path: Path) -> None:
     assert world.sink.ids == []
 
 
+def packed(data: bytes) -> bytes:
+    """Pack a rollout."""
+    return bytes(cramjam.zstd.compress(data))
+
+
+async def test_a_transcript_that_its_agent_packs(world: World) -> None:
+    """What was read and is packed then is told nowhere, and nothing of it is sent again when it is unpacked."""
+    await world.started()
+    world.write("a.jsonl", calls([0, 1]))
+    await world.turns()
+    world.write("a.jsonl.zst", packed(calls([0, 1])))
+    (world.folder / "a.jsonl").unlink()
+    await world.turns()
+    await world.started()
+    assert world.happened("not_followed") == []
+    world.write("a.jsonl", calls([0, 1, 2]))
+    (world.folder / "a.jsonl.zst").unlink()
+    await world.turns()
+    assert world.sink.ids == names([0, 1, 2])
+
+
+async def test_a_transcript_that_was_packed_before(world: World) -> None:
+    """Of one that is unpacked to go on with it, what was there when it was packed is no news."""
+    path = world.write("a.jsonl.zst", packed(calls([0, 1])))
+    at = datetime(2026, 3, 2, 0, 0, 1, 500_000, tzinfo=UTC).timestamp()
+    os.utime(path, (at, at))
+    await world.started()
+    world.write("a.jsonl", calls([0, 1, 2]))
+    path.unlink()
+    await world.turns()
+    assert world.sink.ids == names([2])
+    assert world.happened("not_followed") == []
+
+
+async def test_a_packed_transcript_that_was_not_read(world: World) -> None:
+    """It is told with what to do, once, also when the process starts again."""
+    await world.started()
+    world.write("a.jsonl.zst", packed(calls([0, 1])))
+    await world.turns()
+    await world.started()
+    (told,) = world.happened("not_followed")
+    assert told.reason is not None
+    assert "traction replay --to-kafka" in told.reason
+
+
 async def test_a_document_that_is_named(world: World) -> None:
     """A document that is there at the start is told at once where it is named itself."""
     path = world.write("document.json", json.dumps(DOCUMENT, indent=1).encode())
@@ -79,7 +127,9 @@ async def test_other_files(world: World) -> None:
     assert world.happened("not_followed") == world.happened("fault") == []
 
 
-@pytest.mark.parametrize("data", [b"Words.\n" * MAX_LINES, b"\0\0\n", b'{"colour": 1}\n' * MAX_LINES, b"{\n}\n"])
+@pytest.mark.parametrize(
+    "data", [b"Words.\n" * MAX_LINES, b"\0\0\n", "{}\n".encode("utf-16"), b'{"colour": 1}\n' * MAX_LINES, b"{\n}\n"]
+)
 async def test_other_files_that_are_named(world: World, data: bytes) -> None:
     """A file that is named and is no recording is told, once."""
     path = world.folder / "named"

@@ -177,6 +177,18 @@ def antigravity(folder: Path, steps: Sequence[Step]) -> Path:
     return lined(place / "transcript.jsonl", lines)
 
 
+def antigravity_stream(folder: Path, steps: Sequence[Step]) -> Path:
+    """Write what Antigravity's command line prints."""
+    lines: list[Any] = [{"event": "init", "conversation_id": "s", "init": {"model": "example"}}]
+    for n, step in enumerate(steps):
+        told = {"name": step.tool, "parameters": step.arguments | {"toolSummary": f"Look {n}"}}
+        base = {"conversation_id": "s", "step_index": n, "step_type": "tool", "tool_name": step.tool}
+        lines.append({"event": "step_update", "step_update": base | {"state": "ACTIVE", "tool_info": told}})
+        told = told | {"output": step.result}
+        lines.append({"event": "step_update", "step_update": base | {"state": "DONE", "tool_info": told}})
+    return lined(folder / "stream.jsonl", lines)
+
+
 def _opencode_part(n: int, step: Step) -> dict[str, Any]:
     state = {"status": "completed", "input": step.arguments, "output": step.result, "title": "", "metadata": {}}
     state["time"] = {"start": MS + n * 1000, "end": MS + n * 1000 + 40}
@@ -384,6 +396,7 @@ LINED: dict[str, tuple[str, Callable[[Path, Sequence[Step]], Path]]] = {
     "pi": ("pi", pi),
     "cursor": ("cursor", cursor_stream),
     "antigravity": ("antigravity", antigravity),
+    "antigravity-stream": ("antigravity-stream", antigravity_stream),
     "opencode-run": ("opencode", opencode_run),
     "neutral": ("neutral", neutral),
 }

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from msgspec import UNSET
 
-from schemas.common import MAX_ID_CHARS
+from detectors import Limits, SessionState, step
+from detectors.denial import CLASSES, own_denial
+from schemas.common import MAX_ID_CHARS, ErrorInfo
 from schemas.decode import decode
 from schemas.encode import encode
 from schemas.events import ToolCall
@@ -16,6 +18,8 @@ from schemas.topics import SESSION_INPUTS
 from streams.identity import identifier
 from streams.importers import Session, read_path
 from streams.importers.build import MAX_RESULT_CHARS, Builder, Call, recording_id
+from streams.verdicts.model import CallKey, Verdict
+from streams.verdicts.refusal import refusal
 
 
 def test_long_identifiers_are_cut_and_stay_different():
@@ -45,6 +49,40 @@ def test_a_nameless_tool_gets_a_name():
     (event,) = builder.build("f", "x").events
     assert isinstance(event, ToolCall)
     assert event.tool == "(unnamed)"
+
+
+@pytest.mark.parametrize("status", ["error", "denied", None])
+def test_calls_that_our_own_word_kept_from_being_made_are_no_failures(status):
+    """However often a paused agent asked: as in live operation, they are told by our text, and count for nothing."""
+    paused = refusal(Verdict(action="deny", text="Wait."))
+
+    def alerts(text):
+        builder = Builder("s")
+        for n in range(20):
+            builder.call(Call("Bash", {"command": "make"}, call_id=f"c{n}", result=text, status=status))
+        events, state = builder.build("f", "x").events, SessionState()
+        found = [alert.level for event in events for alert in step(state, event, Limits()).alerts]
+        return [own_denial(event) for event in events if isinstance(event, ToolCall)], found
+
+    assert alerts(paused) == (["other"] * 20, [])
+    denials, found = alerts(paused.removeprefix("[Traction] "))
+    assert set(denials) == {None}
+    assert "terminate" in found
+
+
+def test_a_repetition_that_was_denied_counts_as_one():
+    """Its class is that of a repetition, whatever the recording says of its failure, and its text stays."""
+    said = f"PreToolUse:Bash hook error: {refusal(Verdict(action='deny', text='No.', calls=(CallKey('0f'),)))}"
+    builder = Builder("s")
+    builder.call(Call("Bash", result=said, status="error", error=ErrorInfo(code=1)))
+    (event,) = builder.build("f", "x").events
+    assert isinstance(event, ToolCall)
+    assert (own_denial(event), event.status, event.error, event.result) == (
+        "repeat",
+        "denied",
+        ErrorInfo(type=CLASSES["repeat"]),
+        said,
+    )
 
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import cramjam
 from msgspec import UNSET
 
 from schemas.common import Usage
@@ -95,3 +96,18 @@ def test_rollouts_without_an_envelope(sessions, calls, kinds):
     assert session.session_id == "old-codex"
     assert [(call.tool, call.result, call.status) for call in calls(session)] == [("shell", "a.txt\n", "ok")]
     assert kinds(session) == ["started", "user_message"]
+
+
+def test_a_packed_rollout(tmp_path, data, found_in):
+    """It gives the session of the rollout that was packed, under the same name, and only where that is not there."""
+    content = (data / "codex.jsonl").read_bytes()
+    plain, packed = tmp_path / "rollout-1.jsonl", tmp_path / "rollout-1.jsonl.zst"
+    plain.write_bytes(content)
+    (first,) = found_in(tmp_path).sessions
+    packed.write_bytes(bytes(cramjam.zstd.compress(content)))
+    assert [each.source for each in found_in(tmp_path).sessions] == [str(plain)]
+    (named,) = found_in(packed).sessions
+    plain.unlink()
+    (alone,) = found_in(tmp_path).sessions
+    assert named.events == alone.events == first.events
+    assert alone.source == str(packed)

@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+import cramjam
 import pytest
 
 from streams.importers import Session, Skipped, Unreadable, files, read_path
@@ -42,7 +43,8 @@ def test_other_files_are_skipped_and_broken_recordings_are_not(lines, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "empty"), (b"words", "no JSON"), (b"\x28\xb5\x2f\xfd....", "zstd")]
+    ("content", "reason"),
+    [(b"", "empty"), (b"words", "no JSON"), (b"\x28\xb5\x2f\xfd....", "damaged"), ("{}\n".encode("utf-16"), "iconv")],
 )
 def test_a_file_that_is_named_must_be_a_recording(content, reason, tmp_path):
     """A file on the command line that is none is an error that says what it is."""
@@ -67,29 +69,64 @@ def test_a_pipe_does_not_hold_it_up(tmp_path):
     assert [type(found) for found in read_path(tmp_path)] == [Skipped]
 
 
-def test_gzip_that_breaks_off_gives_what_stands_before(tmp_path):
+PACKERS = {"gz": gzip.compress, "zst": lambda data: bytes(cramjam.zstd.compress(data))}
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_a_packed_file_that_breaks_off_gives_what_stands_before(packer, tmp_path):
     """Sessions before the break are read, and the break is told with the line it follows."""
     text = "".join(
-        json.dumps(call(f"s{number}", 0) | {"result": os.urandom(300).hex()}) + "\n" for number in range(400)
+        json.dumps(call(f"s{number}", 0) | {"result": os.urandom(600).hex()}) + "\n" for number in range(800)
     )
-    path = tmp_path / "cut.jsonl.gz"
-    path.write_bytes(gzip.compress(text.encode())[:-20_000])
+    path = tmp_path / f"cut.jsonl.{packer}"
+    path.write_bytes(PACKERS[packer](text.encode())[:-40_000])
     found = list(read_path(path))
     whole = [each for each in found if isinstance(each, Session)]
     (fault,) = [each for each in found if isinstance(each, Unreadable)]
-    assert 300 < len(whole) < 400
+    assert 500 < len(whole) < 800
     assert fault.line == len(whole) + 1
     assert "breaks off" in fault.reason
 
 
-def test_gzip_that_is_damaged(lines):
+@pytest.mark.parametrize("packer", PACKERS)
+def test_a_packed_file_that_is_damaged(packer, tmp_path, lines):
     """Damage inside a packed file is an error, not a crash."""
-    path = lines(call("s", 0), packed=True)
-    content = bytearray(path.read_bytes())
+    content = bytearray(PACKERS[packer](lines(call("s", 0)).read_bytes()))
     content[12:20] = b"\xff" * 8
+    path = tmp_path / f"bad.jsonl.{packer}"
     path.write_bytes(bytes(content))
     found = list(read_path(path))
     assert any(isinstance(each, Unreadable) for each in found)
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.parametrize("over", [0, 1])
+def test_a_packed_file_gives_no_more_than_so_many_times_its_size(packer, over, tmp_path, monkeypatch):
+    """A small file that unpacks to a disk full of lines is read up to the limit, and told with what to do."""
+    content = b"".join(json.dumps(call("s", number)).encode() + b"\n" for number in range(500))
+    path = tmp_path / f"large.jsonl.{packer}"
+    path.write_bytes(PACKERS[packer](content))
+    monkeypatch.setattr(files, "MAX_RATIO", 0)
+    monkeypatch.setattr(files, "MAX_TEXT_BYTES", len(content) - over)
+    found = list(read_path(path))
+    (session,) = [each for each in found if isinstance(each, Session)]
+    faults = [each.reason for each in found if isinstance(each, Unreadable)]
+    assert session.calls == 500 - over
+    assert len(faults) == over
+    assert all("unpack it first" in fault for fault in faults)
+
+
+def test_a_packed_file_asks_for_no_more_memory_than_is_usual(tmp_path):
+    """One whose header asks for a window of gigabytes is an error before anything is set aside for it."""
+    path = tmp_path / "wide.jsonl.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00" + bytes([21 << 3]) + b"\x01\x00\x00")  # a window of 2**31 bytes
+    (fault,) = read_path(path)
+    assert isinstance(fault, Unreadable)
+    assert "damaged" in fault.reason
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00" + bytes([17 << 3]) + b"\x01\x00\x00")  # of 2**27
+    (fault,) = read_path(path)
+    assert isinstance(fault, Unreadable)
+    assert "no JSON" in fault.reason
 
 
 def test_a_line_beyond_the_limit_is_passed_by(lines, monkeypatch, found_in):
@@ -98,6 +135,16 @@ def test_a_line_beyond_the_limit_is_passed_by(lines, monkeypatch, found_in):
     found = found_in(lines(call("a", 0), call("a", 1) | {"result": "x" * 5_000_000}, call("a", 2)))
     assert [fault.line for fault in found.unreadable] == [2]
     assert [session.calls for session in found.sessions] == [2]
+
+
+def test_a_file_under_two_names_is_read_once(tmp_path, lines):
+    """Links to a recording, of either kind, are no second session, and one that leads round is not followed."""
+    path = lines(call("s", 0), name="a/b.jsonl")
+    (tmp_path / "a" / "soft.jsonl").symlink_to(path)
+    os.link(path, tmp_path / "hard.jsonl")
+    (tmp_path / "a" / "round").symlink_to(tmp_path)
+    (found,) = read_path(tmp_path)
+    assert isinstance(found, Session)
 
 
 def test_names_that_are_no_text(tmp_path, lines):

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaResult;
+use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
@@ -71,7 +71,16 @@ impl Agent {
                 wanted.add_partition_offset(&topic, partition.id(), since)?;
             }
         }
-        self.consumer.assign(&self.consumer.offsets_for_times(wanted, PATIENCE)?)
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.consumer.offsets_for_times(wanted.clone(), PATIENCE) {
+                Err(problem) if Instant::now() < until => {
+                    eprintln!("again in a second: {problem}"); // a partition that is new, or that moves to another broker
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+                found => return self.consumer.assign(&found?),
+            }
+        }
     }
 
     /// Work until told to stop, and say whether that was so.
@@ -90,7 +99,14 @@ impl Agent {
             let until = Instant::now() + PAUSE;
             while let Some(left) = until.checked_duration_since(Instant::now()) {
                 let Some(record) = self.consumer.poll(left) else { break };
-                let record = record?;
+                let record = match record {
+                    Ok(record) => record,
+                    Err(problem @ KafkaError::MessageConsumptionFatal(_)) => return Err(problem.into()),
+                    Err(problem) => {
+                        eprintln!("{problem}"); // brokers that are away: the client connects again by itself
+                        continue;
+                    }
+                };
                 if record.key() != Some(self.session.as_bytes()) {
                     continue;
                 }
