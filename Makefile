@@ -121,8 +121,9 @@ lock: $(STAMP) ## Remake requirements*.lock and deploy/image/*.lock from pyproje
 	echo hatchling | $(BIN)/uv --no-config pip compile - --constraint requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
 		--output-file deploy/image/build.lock
-	for name in claude-agent-sdk langchain openai-agents pydantic-ai smolagents; do \
-		$(BIN)/uv --no-config pip compile pyproject.toml --extra $$name --universal --python-version 3.11 \
+	for name in claude-agent-sdk langchain openai-agents openhands pydantic-ai smolagents; do \
+		version=3.11; [ $$name != openhands ] || version=3.12; \
+		$(BIN)/uv --no-config pip compile pyproject.toml --extra $$name --universal --python-version $$version \
 			--generate-hashes --no-annotate --no-header --no-emit-index-url $(LOCK_ARGS) --quiet \
 			--output-file tests/adapters/locks/$$name.lock || exit 1; \
 	done

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 import orjson
 
+from detectors.denial import CLASSES
 from schemas.common import MAX_ID_CHARS, ErrorInfo
 from schemas.content import read_content
 from schemas.encode import encode
@@ -56,10 +57,12 @@ def error_of(error: ErrorInfo | BaseException | str | None) -> ErrorInfo | None:
     return ErrorInfo(message=error[:MAX_MESSAGE_CHARS])
 
 
-def status_of(error: ErrorInfo | BaseException | str | None) -> Literal["error", "timeout"] | None:
+def status_of(error: ErrorInfo | BaseException | str | None) -> Literal["error", "timeout", "denied"] | None:
     """Tell how a call ended, where nothing but its error is known: a tool may tell of a failure in its result."""
     if error is None:
         return None
+    if isinstance(error, ErrorInfo) and error.type in CLASSES.values():
+        return "denied"
     return "timeout" if isinstance(error, TimeoutError | asyncio.TimeoutError) else "error"
 
 

@@ -40,14 +40,13 @@ class _Hooks:
     def __init__(self, enforcer: Enforcer) -> None:
         self._enforcer = enforcer
 
-    async def before(self, said: Any, _: str | None, __: Any) -> Any:
+    async def before(self, said: Any, call_id: str | None, _: Any) -> Any:
         """Ask about a call."""
-        verdict = self._enforcer.before(said["tool_name"], said["tool_input"])
-        if ends(verdict):
-            return _stop(verdict)
-        if verdict.action != "deny":
+        verdict = self._enforcer.before(said["tool_name"], said["tool_input"], call_id=call_id)
+        if verdict.action != "deny" and not ends(verdict):
             return {}
-        return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=refusal(verdict))
+        denied = _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=refusal(verdict))
+        return denied | _stop(verdict) if ends(verdict) else denied  # to stop alone lets the call be made first
 
     async def after(self, said: Any, call_id: str | None, _: Any) -> Any:
         """Tell of a call that has a result."""

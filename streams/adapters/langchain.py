@@ -72,7 +72,7 @@ class TractionMiddleware(AgentMiddleware):  # type: ignore[misc]  # LangChain ne
         return self._told(call, result)
 
     def _refused(self, call: Any) -> Any:
-        verdict = self._enforcer.before(call["name"], call["args"])
+        verdict = self._enforcer.before(call["name"], call["args"], call_id=call["id"])
         if verdict.action == "deny" or ends(verdict):
             return ToolMessage(refusal(verdict), tool_call_id=call["id"], name=call["name"], status="error")
         return None

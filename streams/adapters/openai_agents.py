@@ -64,7 +64,8 @@ class _Guardrails:
 
     async def before(self, data: Any) -> Any:
         """Ask about a call."""
-        verdict = self._enforcer.before(data.context.tool_name, _arguments(data))
+        call = data.context
+        verdict = self._enforcer.before(call.tool_name, _arguments(data), call_id=call.tool_call_id)
         if ends(verdict):
             return ToolGuardrailFunctionOutput.raise_exception(verdict)
         if verdict.action == "deny":

@@ -47,7 +47,7 @@ class TractionCapability(AbstractCapability[Any]):  # type: ignore[misc]  # Pyda
             SessionStopped: the session is to be stopped.
         """
         name, call_id = call.tool_name, call.tool_call_id
-        verdict = self._enforcer.before(name, args)
+        verdict = self._enforcer.before(name, args, call_id=call_id)
         if ends(verdict):
             raise SessionStopped(verdict)
         if verdict.action == "deny":

@@ -1,4 +1,4 @@
-"""What all adapters have in common: who is asked about calls, and what an agent is given in the place of a result.
+"""What all adapters have in common: who is asked about calls, what of the answers is enforced, and that this is told.
 
 A `Guard` is such a watch as it is, `EmitterWatch` makes one of an emitter and a session. Nothing here knows a
 framework.
@@ -6,10 +6,10 @@ framework.
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from streams.verdicts.model import GO_ON, Verdict
+from streams.verdicts.refusal import not_made
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from schemas.common import ErrorInfo
     from streams.emitter import Emitter
 
+_REMEMBERED: Final = 64
+"""Verdicts that are known to be answered: more than are asked of a session at a time (`streams.verdicts.table`)."""
+
 
 class Watch(Protocol):
-    """Who watches one session. Guidance that `before` or `after` gives is taken as given."""
+    """Who watches one session."""
 
     def before(self, tool: str, arguments: Any = None) -> Verdict:
         """Tell what is to be done about a call that is about to be made."""
@@ -37,6 +40,9 @@ class Watch(Protocol):
 
     def verdict(self) -> Verdict:
         """Tell how the session stands."""
+
+    def obeyed(self, verdict: Verdict) -> None:
+        """Note that a verdict was carried out."""
 
 
 class EmitterWatch:
@@ -58,7 +64,7 @@ class EmitterWatch:
         """Tell what is to be done about a call; see `Watch`."""
         if self._ask_seconds:
             self._emitter.ask(self._session_id, seconds=self._ask_seconds)
-        return self._give(self._emitter.verdict(self._session_id, self._emitter.call_key(tool, arguments)))
+        return self._emitter.verdict(self._session_id, self._emitter.call_key(tool, arguments))
 
     def after(
         self,
@@ -72,16 +78,15 @@ class EmitterWatch:
     ) -> Verdict:
         """Send a call that was made; see `Watch`."""
         self._emitter.tool_call(self._session_id, tool, arguments, result, error=error, status=status, call_id=call_id)
-        return self._give(self.verdict())
+        return self.verdict()
 
     def verdict(self) -> Verdict:
         """Tell how the session stands, as far as the gateway has said."""
         return self._emitter.verdict(self._session_id)
 
-    def _give(self, verdict: Verdict) -> Verdict:
-        if verdict.action == "guide":
-            self._emitter.answer(verdict, "obeyed")
-        return verdict
+    def obeyed(self, verdict: Verdict) -> None:
+        """Answer a verdict that was carried out: guidance is not given again, a stop is not waited for."""
+        self._emitter.answer(verdict, "obeyed")
 
 
 class SessionStopped(Exception):
@@ -97,25 +102,43 @@ class SessionStopped(Exception):
 
 
 class Enforcer:
-    """Asks a watch, and gives only what is to be enforced.
+    """Asks a watch, gives only what is to be enforced, and tells it what came of that.
+
+    A call that is kept from being made is told of as such, and each verdict that is given to be carried out is
+    answered once.
 
     Args:
         watch: who is asked.
-        enforce: False tells it everything and obeys nothing.
+        enforce: False tells it every call, asks it nothing and obeys nothing.
     """
 
     def __init__(self, watch: Watch, *, enforce: bool = True) -> None:
         self._watch = watch
         self._enforce = enforce
-        self._guidance: deque[Verdict] = deque()
+        self._guidance: dict[str | None, Verdict] = {}  # that waits for a result to be shown with
+        self._answered: dict[str, None] = {}
 
-    def before(self, tool: str, arguments: Any) -> Verdict:
-        """Ask about a call that is about to be made; guidance that is given now comes with a result."""
-        verdict = self._of(self._watch.before(tool, arguments))
-        if verdict.action != "guide":
+    def before(self, tool: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
+        """Ask about a call that is about to be made; guidance that is given now comes with a result.
+
+        Args:
+            tool: the tool.
+            arguments: what it is called with.
+            call_id: the model's id of it.
+
+        Returns:
+            What keeps the call from being made, which is to be done at once; else to go on.
+        """
+        verdict = self._watch.before(tool, arguments) if self._enforce else GO_ON
+        if verdict.action == "guide":
+            self._guidance[verdict.answers] = verdict
+            return GO_ON
+        if verdict.action == "go_on":
             return verdict
-        self._guidance.append(verdict)
-        return GO_ON
+        after = self._watch.after(tool, arguments, None, not_made(verdict), call_id=call_id or None)
+        if after.action == "guide":
+            self._guidance[after.answers] = after
+        return self._given(after if ends(after) else verdict)  # the denied repetition may have been one too many
 
     def after(
         self,
@@ -133,22 +156,37 @@ class Enforcer:
             tool: the tool.
             arguments: what it was called with.
             result: what the model is given.
-            error: what it raised.
+            error: what it raised, in which case no guidance can be shown with it.
             failed: the framework says that it failed, though it has a result.
             call_id: the model's id of it.
+
+        Returns:
+            What is to be done at once.
         """
         status: Literal["error"] | None = "error" if failed else None
-        verdict = self._of(self._watch.after(tool, arguments, result, error, status=status, call_id=call_id or None))
-        waiting = verdict.action == "go_on" and error is None and bool(self._guidance)
-        return self._guidance.popleft() if waiting else verdict
+        verdict = self._watch.after(tool, arguments, result, error, status=status, call_id=call_id or None)
+        if not self._enforce:
+            return GO_ON
+        if verdict.action == "guide":
+            self._guidance[verdict.answers] = verdict
+            verdict = GO_ON
+        if verdict.action == "go_on" and error is None and self._guidance:
+            verdict = self._guidance.pop(next(iter(self._guidance)))
+        return self._given(verdict)
 
     def ends(self) -> Verdict | None:
-        """Tell whether the run is to end, and why."""
-        verdict = self._of(self._watch.verdict())
-        return verdict if ends(verdict) else None
+        """Tell whether the run is to end, which is to be done at once, and why."""
+        verdict = self._watch.verdict() if self._enforce else GO_ON
+        return self._given(verdict) if ends(verdict) else None
 
-    def _of(self, verdict: Verdict) -> Verdict:
-        return verdict if self._enforce else GO_ON
+    def _given(self, verdict: Verdict) -> Verdict:
+        """Answer a verdict as it is handed over to be carried out, once."""
+        if verdict.answers is not None and verdict.answers not in self._answered:
+            self._answered[verdict.answers] = None
+            if len(self._answered) > _REMEMBERED:
+                del self._answered[next(iter(self._answered))]
+            self._watch.obeyed(verdict)
+        return verdict
 
 
 def ends(verdict: Verdict) -> bool:

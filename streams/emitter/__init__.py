@@ -13,6 +13,7 @@ from streams.emitter.emitter import Emitter
 from streams.emitter.sending import Counts
 from streams.emitter.settings import EmitterSettings, from_environment
 from streams.verdicts.model import CallKey, Verdict
+from streams.verdicts.refusal import not_made
 
 __all__ = [
     "Agent",
@@ -28,4 +29,5 @@ __all__ = [
     "Usage",
     "Verdict",
     "from_environment",
+    "not_made",
 ]

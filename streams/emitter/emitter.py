@@ -97,7 +97,7 @@ class Emitter:
             tool: the tool's name, as the model calls it.
             arguments: what it was called with: a dict, or any other value. None: not known.
             result: what the model was given. None: not known; a call that brings nothing has the result `""`.
-            error: what it raised, or said, when it failed.
+            error: what it raised, or said, when it failed; `not_made(verdict)` when it was denied.
             status: how it ended; told from the error when not given.
             call_id: the model's id of the call. The same call seen by a hook, in a log or span counts once by it.
             batch_id: common to calls that the model asked for in parallel.

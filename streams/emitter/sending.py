@@ -50,7 +50,10 @@ LOOK_SECONDS: Final = 60.0
 """How often to look for what other processes have left on disk."""
 
 ANSWERS: Final = "answers"
-"""In the place of a topic: an answer to a verdict, which is sent by itself and not kept on disk."""
+"""In the place of a topic: an answer to a verdict, which is sent by itself and waits in memory, not on disk."""
+
+MOST_ANSWERS: Final = 1_000
+"""Answers that wait for the gateway; the oldest go first. There are a few for a session that loops."""
 
 _TOPICS: Final = tuple(topic.name for topic in (SESSIONS, FIX_ATTEMPTS, REVIEWS, TOOL_CALLS))
 _NDJSON: Final = "application/x-ndjson"
@@ -155,6 +158,7 @@ class Sending:
     def _start_over(self) -> None:
         self._changed = threading.Condition(threading.Lock())
         self._queue, self._under_way, self._bytes = deque(), [], 0
+        self._due: deque[bytes] = deque(maxlen=MOST_ANSWERS)
         self._thread = None
         self._closing = False
         self._away_until = 0.0
@@ -184,6 +188,7 @@ class Sending:
             self._drain()
         if batch:
             self._deliver(batch)
+        self._answer()
         with self._changed:
             self._under_way = []
             self._changed.notify_all()
@@ -201,7 +206,9 @@ class Sending:
     def _waiting(self) -> float | None:
         """Tell for how long there may be nothing to do."""
         until = self._look_at if self._spools else self._away_until
-        return max(0.0, until - time.monotonic()) if self._spools or self._queue else None
+        if self._due:
+            until = min(until, self._away_until)
+        return max(0.0, until - time.monotonic()) if self._spools or self._queue or self._due else None
 
     def _take(self) -> list[Item]:
         """Take a batch of one topic from the front."""
@@ -222,10 +229,10 @@ class Sending:
     def _deliver(self, batch: list[Item]) -> None:
         """Send a batch, or keep it where the gateway is away or has not got what is kept from before."""
         topic = batch[0].topic
-        if self._is_away or (self._behind and topic != ANSWERS):
+        if topic == ANSWERS:
+            self._due += [item.data for item in batch]
+        elif self._is_away or self._behind:
             self._keep(batch)
-        elif topic == ANSWERS:
-            self._note(self._client.post("/v1/answers", batch[0].data, media_type="application/json"), ())
         else:
             whole = b"\n".join(item.data for item in batch)
             what = self._post(topic, whole, len(batch), {item.session_id for item in batch})
@@ -233,6 +240,14 @@ class Sending:
                 self._keep(batch)
             elif what == "refused":
                 self._one_by_one(batch)
+
+    def _answer(self) -> None:
+        """Send the answers that are due, as long as the gateway takes any."""
+        while self._due and not self._is_away:
+            answer = self._client.post("/v1/answers", self._due[0], media_type="application/json")
+            self._note(answer, ())
+            if answer.what != "away":
+                self._due.popleft()
 
     def _one_by_one(self, batch: list[Item]) -> None:
         """Send what was refused together each by itself: there may be one among them that nobody takes."""

@@ -9,5 +9,6 @@ answer) needs the worker. Nothing is enforced here: the caller obeys, or not.
 from detectors import InvalidLimits, Limits
 from streams.guard.guard import Guard
 from streams.verdicts.model import CallKey, Verdict
+from streams.verdicts.refusal import not_made
 
-__all__ = ["CallKey", "Guard", "InvalidLimits", "Limits", "Verdict"]
+__all__ = ["CallKey", "Guard", "InvalidLimits", "Limits", "Verdict", "not_made"]

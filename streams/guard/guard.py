@@ -49,8 +49,9 @@ _REASON_CHARS: Final = 1_000
 class Guard:
     """Watches one session of one agent; may be used from any thread, with `with` or without.
 
-    Ask `before` each call, tell `after` it, and obey: on `stop` end the session, on `deny` do not make the call and
-    give the model the text as its result, on `guide` show the model the text beside the result.
+    Ask `before` each call, tell `after` it, and obey: on `stop` end the session, on `deny` do not make the call, give
+    the model the text as its result and tell of it (`after(tool, arguments, error=not_made(verdict))`), on `guide` show
+    the model the text beside the result.
 
     Args:
         limits: when a loop is one: `Limits`, or those that differ from the defaults, nested or by dotted name.
@@ -125,13 +126,13 @@ class Guard:
         batch_id: str | None = None,
         at: datetime | None = None,
     ) -> Verdict:
-        """Take in a call that was made, and tell what follows from it.
+        """Take in a call that was made, or denied, and tell what follows from it.
 
         Args:
             tool: the tool's name, as the model calls it.
             arguments: what it was called with.
             result: what the model is given. None: not known; a call that brings nothing has the result `""`.
-            error: what it raised, or said, when it failed.
+            error: what it raised, or said, when it failed; `not_made(verdict)` when it was denied.
             status: how it ended; told from the error when not given.
             call_id: the model's id of the call.
             batch_id: common to calls that the model asked for in parallel.
@@ -181,6 +182,9 @@ class Guard:
         """Tell how the session stands, without a call. Guidance that is told here is not taken as given."""
         with self._lock:
             return self._table.verdict(self._session_id, at or datetime.now(UTC))
+
+    def obeyed(self, verdict: Verdict) -> None:
+        """Note that a verdict was carried out; nobody waits for that here, as the gateway does for an emitter's word."""
 
     def __enter__(self) -> Self:
         """Give the guard."""

@@ -104,18 +104,24 @@ def _result(value: Any) -> Any:
 def answer(observed: Observed, verdict: Verdict) -> dict[str, Any]:
     """Give the answer to the hook; empty where nothing is to be said or this hook cannot say it.
 
-    A person is asked before a call; where nobody can be asked, the session is stopped.
+    A person is asked before a call; where nobody can be asked, the session is stopped. A stop denies the call that is
+    about to be made too: by itself it takes effect after that one.
     """
     asks = verdict.action == "ask"
     if verdict.action == "stop" or (asks and not observed.attended):
-        return {"continue": False, "stopReason": verdict.text} if observed.event in _STOPPABLE else {}
+        stop = {"continue": False, "stopReason": verdict.text} if observed.event in _STOPPABLE else {}
+        return stop | _denial(observed, verdict) if observed.moment == "before_tool" else stop
     if verdict.action == "guide":
         return _specific(observed, additionalContext=verdict.text) if observed.event in _CONTEXT else {}
     if observed.moment == "before_tool" and asks:
         return _specific(observed, permissionDecision="ask", permissionDecisionReason=verdict.text)
     if observed.moment == "before_tool" and verdict.action == "deny":
-        return _specific(observed, permissionDecision="deny", permissionDecisionReason=refusal(verdict))
+        return _denial(observed, verdict)
     return {}
+
+
+def _denial(observed: Observed, verdict: Verdict) -> dict[str, Any]:
+    return _specific(observed, permissionDecision="deny", permissionDecisionReason=refusal(verdict))
 
 
 def _specific(observed: Observed, **fields: str) -> dict[str, Any]:

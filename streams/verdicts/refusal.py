@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from detectors.denial import CLASSES
+from schemas.common import ErrorInfo
 
 if TYPE_CHECKING:
     from detectors.denial import Denial
@@ -31,6 +34,33 @@ def denial_in(text: str) -> Denial | None:
     if said is None:
         return None
     return "repeat" if said[1] else "other"
+
+
+def recorded_denial(status: str | None, result: Any) -> ErrorInfo | None:
+    """Give the error of a call that was not made on our word, by what was recorded of it; None for any other.
+
+    What succeeded is never taken for such a call, since tools choose what they print. Where it was not recorded how a
+    call ended, our text has to be at the very beginning.
+
+    Args:
+        status: how the call ended, as the agent told or recorded it.
+        result: what it brought.
+    """
+    if status not in {"error", "denied", None} or not isinstance(result, str):
+        return None
+    if status is None and not result.startswith(NOT_MADE):
+        return None
+    denial = denial_in(result)
+    return None if denial is None else ErrorInfo(type=CLASSES[denial])
+
+
+def not_made(verdict: Verdict) -> ErrorInfo:
+    """Give the error with which a call is told of that was not made because of a verdict; its status is `denied`.
+
+    Who denied a call tells of it, so that an agent which goes on asking for it is seen to: one that repeats the call
+    before counts as one more repetition, any other counts for nothing (`detectors.denial`).
+    """
+    return ErrorInfo(type=CLASSES[denial_of(verdict)])
 
 
 def denial_of(verdict: Verdict) -> Denial:

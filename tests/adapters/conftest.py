@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+NEEDS_NEWER = {"openhands"}
+"""What needs Python 3.12, which need not be the one of the project's environment."""
+
+
+def python_for(name: str) -> str:
+    """Give the Python to make an environment with."""
+    if name not in NEEDS_NEWER:
+        return sys.executable
+    told = subprocess.run(
+        [ROOT / "tests" / "tools" / "python.sh"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return str(ROOT / told.stdout.strip())
 
 
 def build(name: str) -> Path:
@@ -24,9 +36,10 @@ def build(name: str) -> Path:
     place = Path(sys.prefix).with_name(f".venv-{name}")
     python, stamp = place / "bin" / "python", place / "lock.sha256"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-    if not stamp.exists() or stamp.read_text("ascii") != digest:
+    # What it was made with may have gone (`make clean`).
+    if not python.exists() or not stamp.exists() or stamp.read_text("ascii") != digest:
         uv = [str(Path(sys.executable).with_name("uv")), "--no-config", "--quiet"]
-        subprocess.run([*uv, "venv", "--clear", "--python", sys.executable, str(place)], check=True)
+        subprocess.run([*uv, "venv", "--clear", "--python", python_for(name), str(place)], check=True)
         wanted = ["--require-hashes", "--requirement", str(lock)]
         subprocess.run([*uv, "pip", "install", "--python", str(python), *wanted], check=True)
         stamp.write_text(digest, "ascii")
@@ -38,7 +51,10 @@ def run_in() -> Callable[[str, str], str]:
     """Give what runs a script of this folder in an environment, and gives what it prints."""
 
     def run(name: str, script: str) -> str:
-        quiet = {"PYTHONPATH": str(ROOT), "OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
+        quiet = {
+            "PYTHONPATH": str(ROOT), "OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1",
+        }  # fmt: skip
         ran = subprocess.run(
             [build(name), str(HERE / script)],
             env={**os.environ, **quiet},

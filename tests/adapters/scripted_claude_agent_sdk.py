@@ -9,8 +9,7 @@ import tempfile
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, create_sdk_mcp_server, query, tool
 
 from streams.adapters.claude_agent_sdk import hooks
-from streams.guard import Guard
-from tests.adapters.cases import Shell, outcome, tell
+from tests.adapters.cases import Heard, Shell, outcome, tell
 from tests.adapters.messages_api import MessagesApi
 
 NAME = "mcp__t__shell"
@@ -18,7 +17,7 @@ NAME = "mcp__t__shell"
 
 def run(commands, *, enforce=True):
     """Run an agent that asks for these commands."""
-    used, guard = Shell(), Guard()
+    used, guard = Shell(), Heard()
 
     @tool("shell", "Run a command.", {"command": str})
     async def shell(given):

@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 
 from streams.adapters.langchain import TractionMiddleware
-from streams.guard import Guard
-from tests.adapters.cases import Shell, outcome, tell
+from tests.adapters.cases import Heard, Shell, outcome, tell
 
 
 class Scripted(GenericFakeChatModel):
@@ -37,7 +36,7 @@ def run(commands, *, enforce=True):
             yield AIMessage(content="", tool_calls=calls)
         yield AIMessage(content="finished")
 
-    guard = Guard()
+    guard = Heard()
     middleware = TractionMiddleware(guard, enforce=enforce)
     agent = create_agent(Scripted(messages=messages()), [shell], middleware=[middleware])
     asked = {"messages": [{"role": "user", "content": "go"}]}

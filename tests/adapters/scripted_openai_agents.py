@@ -19,8 +19,7 @@ from agents.usage import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from streams.adapters.openai_agents import watched
-from streams.guard import Guard
-from tests.adapters.cases import Shell, outcome, tell
+from tests.adapters.cases import Heard, Shell, outcome, tell
 
 
 class Scripted(Model):
@@ -58,7 +57,7 @@ def run(commands, *, enforce=True):
         """Run a command."""
         return used.run(command)
 
-    guard, model = Guard(), Scripted(commands)
+    guard, model = Heard(), Scripted(commands)
     agent = watched(Agent(name="a", model=model, tools=[shell]), guard, enforce=enforce)
     last, error = "", None
     try:

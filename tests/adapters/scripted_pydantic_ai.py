@@ -8,8 +8,7 @@ from pydantic_ai.models.function import FunctionModel
 
 from streams.adapters.pydantic_ai import TractionCapability
 from streams.adapters.watch import SessionStopped
-from streams.guard import Guard
-from tests.adapters.cases import Shell, outcome, tell
+from tests.adapters.cases import Heard, Shell, outcome, tell
 
 
 def run(commands, *, enforce=True):
@@ -24,7 +23,7 @@ def run(commands, *, enforce=True):
             return ModelResponse(parts=[TextPart("finished")])
         return ModelResponse(parts=[ToolCallPart("shell", {"command": found[1]}, tool_call_id=f"call-{found[0]}")])
 
-    guard = Guard()
+    guard = Heard()
     agent = Agent(FunctionModel(model), capabilities=[TractionCapability(guard, enforce=enforce)])
 
     @agent.tool_plain

@@ -9,8 +9,7 @@ from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolC
 from smolagents.utils import AgentError
 
 from streams.adapters.smolagents import watch_agent
-from streams.guard import Guard
-from tests.adapters.cases import Shell, outcome, tell
+from tests.adapters.cases import Heard, Shell, outcome, tell
 
 
 class Scripted(Model):
@@ -50,7 +49,7 @@ def runner(*, code):
             def forward(self, command: str) -> str:
                 return used.run(command)
 
-        guard = Guard()
+        guard = Heard()
         kind = CodeAgent if code else ToolCallingAgent
         agent = kind(tools=[ShellTool()], model=Scripted(commands, code=code), verbosity_level=0)
         watch_agent(agent, guard, enforce=enforce)

@@ -1,11 +1,14 @@
-"""What adapters share: guidance that comes between calls is not lost, and an emitter is a watch as a guard is."""
+"""What adapters share: nothing that is to be told is lost, what was enforced is told once, and who may be a watch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
+from detectors.denial import CLASSES, own_denial
+from schemas.common import ErrorInfo
 from streams.adapters.watch import EmitterWatch, Enforcer, SessionStopped, beside, ends
 from streams.emitter import Emitter, EmitterSettings
 from streams.guard import Guard
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from detectors.denial import Denial
+
 GUIDE = Verdict(action="guide", session_id="s1", text="Stop.", answers="d1")
+STOP = Verdict(action="stop", session_id="s1", text="Enough.", answers="x1")
 
 
 class Told:
@@ -25,29 +31,41 @@ class Told:
 
     def __init__(self, before: list[Verdict], after: list[Verdict]) -> None:
         self._before, self._after = iter(before), iter(after)
+        self.asked = 0
         self.statuses: list[Any] = []
+        self.errors: list[Any] = []
+        self.answered: list[Verdict] = []
 
     def before(self, *_: Any) -> Verdict:
         """Say the next."""
+        self.asked += 1
         return next(self._before, GO_ON)
 
-    def after(self, *_: Any, status: Any = None, **__: Any) -> Verdict:
+    def after(self, *given: Any, status: Any = None, **_: Any) -> Verdict:
         """Say the next."""
         self.statuses.append(status)
+        self.errors += given[3:]
         return next(self._after, GO_ON)
+
+    def obeyed(self, verdict: Verdict) -> None:
+        """Keep it."""
+        self.answered.append(verdict)
 
     def verdict(self) -> Verdict:
         """Stop."""
-        return Verdict(action="stop", session_id="s1", text="Enough.")
+        return STOP
 
 
 def test_guidance_before_a_call_comes_with_a_result() -> None:
     """It does not hold up the call, is not given with an error, which no model sees, and comes once."""
-    enforcer = Enforcer(Told([GUIDE], []))
+    told = Told([GUIDE], [GUIDE])
+    enforcer = Enforcer(told)
     assert enforcer.before("t", {}) == GO_ON
     assert enforcer.after("t", {}, error=ValueError()) == GO_ON
+    assert told.answered == []
     assert enforcer.after("t", {}, "result") == GUIDE
     assert enforcer.after("t", {}, "result") == GO_ON
+    assert told.answered == [GUIDE]
 
 
 def test_graver_verdicts_go_before_guidance_that_waits() -> None:
@@ -59,12 +77,52 @@ def test_graver_verdicts_go_before_guidance_that_waits() -> None:
 
 
 def test_without_enforcement_nothing_is_asked() -> None:
-    """The watch hears everything all the same."""
-    told = Told([GUIDE], [Verdict(action="stop")])
+    """The watch hears everything all the same, and nothing is answered that was not done."""
+    told = Told([GUIDE], [STOP])
     enforcer = Enforcer(told, enforce=False)
     assert (enforcer.before("t", {}), enforcer.after("t", {}, "", failed=True), enforcer.ends()) == (GO_ON, GO_ON, None)
-    assert told.statuses == ["error"]
+    assert (told.asked, told.statuses, told.answered) == (0, ["error"], [])
     assert Enforcer(told).ends() is not None
+
+
+def test_a_stop_is_answered_once() -> None:
+    """Whichever way it comes first, and however often the agent is told to stop; another one is answered too."""
+    later = msgspec.structs.replace(STOP, answers="x2")
+    told = Told([STOP, STOP, later], [GO_ON, STOP])
+    enforcer = Enforcer(told)
+    for expected in ([STOP], [STOP], [STOP, later]):
+        enforcer.before("t", {})
+        assert told.answered == expected
+    assert enforcer.ends() is not None
+    first = Told([], [STOP])
+    assert Enforcer(first).after("t", {}, "result") == STOP
+    assert first.answered == [STOP]
+    assert Enforcer(Told([GO_ON], [])).before("t", {}) == GO_ON
+
+
+@pytest.mark.parametrize(
+    ("verdict", "error"),
+    [
+        (Verdict(action="deny", text="No.", answers="d1", calls=(CallKey("0f"),)), "repeat"),
+        (Verdict(action="deny", text="Later.", answers="d2"), "other"),
+        (Verdict(action="stop", text="Enough.", answers="x1"), "other"),
+    ],
+)
+def test_a_call_that_is_kept_from_being_made_is_told_of(verdict: Verdict, error: Denial) -> None:
+    """Once, as what it is; only a repetition counts, and one too many ends the run at once."""
+    told = Told([verdict, verdict], [GO_ON, STOP])
+    enforcer = Enforcer(told)
+    assert enforcer.before("t", {"a": 1}, call_id="c1") == verdict
+    assert told.errors == [ErrorInfo(type=CLASSES[error])]
+    assert enforcer.before("t", {"a": 1}, call_id="c2") == STOP
+
+
+def test_guidance_that_comes_with_a_denial_is_not_lost() -> None:
+    """It comes with the next result."""
+    deny = Verdict(action="deny", text="Later.", answers="d2")
+    enforcer = Enforcer(Told([deny], [GUIDE]))
+    assert enforcer.before("t", {}) == deny
+    assert enforcer.after("t", {}, "result") == GUIDE
 
 
 @pytest.mark.parametrize(
@@ -93,26 +151,32 @@ def gateway() -> Iterator[GatewayStub]:
 
 
 def test_an_emitter_is_a_watch(gateway: GatewayStub, tmp_path: Path) -> None:
-    """Calls are sent, guidance is given once and answered, and a stop is heard of before the next call."""
+    """Calls are sent, denied ones as such; a stop is heard of before the next call; each is answered once."""
+    command = {"command": "ls"}
     with Emitter(EmitterSettings(url=gateway.url, spool=str(tmp_path))) as emitter:
-        watch = EmitterWatch(emitter, "s1", ask_seconds=5)
-        assert watch.before("Bash", {"command": "ls"}) == GO_ON
+        enforcer = Enforcer(EmitterWatch(emitter, "s1", ask_seconds=5))
+        assert enforcer.before("Bash", command) == GO_ON
         gateway.verdicts["s1"] = {"action": "guide", "session_id": "s1", "text": "Stop.", "answers": "d1"}
-        watch.after("Bash", {"command": "ls"}, "a.py", call_id="c1")
+        enforcer.after("Bash", command, "a.py", call_id="c1")
         assert emitter.flush(20)
-        assert watch.before("Bash", {"command": "ls"}).text == "Stop."
-        assert watch.before("Bash", {"command": "ls"}) == GO_ON
+        assert enforcer.before("Bash", command) == GO_ON
+        assert enforcer.after("Bash", command, "a.py", call_id="c2").text == "Stop."
         gateway.verdicts["s1"] = {"action": "stop", "session_id": "s1", "text": "Enough.", "answers": "x1"}
-        assert watch.before("Bash", {"command": "ls"}).action == "stop"
-        assert watch.verdict().action == "stop"
+        assert [enforcer.before("Bash", command, call_id=call).action for call in ("c3", "c4")] == ["stop", "stop"]
+        assert enforcer.ends() is not None
         assert emitter.flush(20)
-    assert [(event.call_id, event.result) for event in gateway.events] == [("c1", "a.py")]
-    assert [each["answers"] for each in gateway.said] == ["d1"]
+    made = [(event.call_id, event.status, own_denial(event)) for event in gateway.events]
+    assert made == [("c1", None, None), ("c2", None, None), ("c3", "denied", "other"), ("c4", "denied", "other")]
+    assert [(each["answers"], each["action"]) for each in gateway.said] == [("d1", "obeyed"), ("x1", "obeyed")]
 
 
 def test_a_guard_is_a_watch_as_it_is() -> None:
-    """The same loop is told through the common interface."""
-    enforcer = Enforcer(Guard())
-    told = [enforcer.after("Bash", {"command": "pytest"}, "1 failed").action for _ in range(5)]
-    assert told == ["go_on", "go_on", "guide", "go_on", "stop"]
+    """The same loop is told through the common interface: the second repetition that was denied ends it."""
+    guard = Guard()
+    enforcer = Enforcer(guard)
+    calls = [enforcer.after("Bash", {"command": "pytest"}, "1 failed").action for _ in range(3)]
+    assert calls == ["go_on", "go_on", "guide"]
+    asked = [enforcer.before("Bash", {"command": "pytest"}).action for _ in range(2)]
+    assert asked == ["deny", "stop"]
+    assert [(alert.level, alert.count) for alert in guard.alerts] == [("warn", 3), ("terminate", 5)]
     assert enforcer.before("Bash", {"command": "ls"}).action == "stop"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the tools besides Python that tests marked `tools` need, from Debian's packages: Prometheus and Alertmanager, kcat, jq, Node.js, Go,
-# a JDK with Maven, Rust with a C compiler, systemd-analyze; Kustomize from its Go module. Does nothing where they are there already, and fails when one is missing in the
-# end, or too old for what is built with it.
+# Installs the tools besides Python that tests marked `tools` need, from Debian's packages: Prometheus and Alertmanager,
+# kcat, jq, Node.js, Go, a JDK with Maven, Rust with a C compiler, systemd-analyze; Kustomize from its Go module, and a
+# newer Python (`python.sh`). Does nothing where they are there already, and fails when one is missing in the end, or
+# too old for what is built with it.
 set -eu
 
 # Each tool, and the package that has it.
@@ -54,6 +55,8 @@ at_least Node.js 20.19.4 "$(node --version | tr -d v)"
 at_least Go 1.21 "$(go env GOVERSION | tr -d go)" # fetches a newer one itself where a module asks for it
 at_least javac 17 "$(javac -version 2>&1 | cut -d ' ' -f 2)"
 at_least Rust 1.85 "$(cargo --version | cut -d ' ' -f 2)"
+
+"$(dirname "$0")"/python.sh >/dev/null
 
 # Debian has no Kustomize: kubectl brings one along where it is installed, else it is built, once.
 kustomize=build/tools/kustomize

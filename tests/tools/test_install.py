@@ -9,7 +9,8 @@ import pytest
 
 SCRIPT = Path(__file__).parent / "install.sh"
 VERSIONS = {"node": "v22.0.0", "go": "go1.24.0", "javac": "javac 21.0.1", "cargo": "cargo 1.90.0 (abc 2026-01-01)"}
-OTHERS = ("promtool", "kcat", "jq", "npm", "mvn", "cc", "make")
+OTHERS = ("promtool", "kcat", "jq", "npm", "mvn", "cc", "make", "python3.12")
+PYTHON = SCRIPT.with_name("python.sh")
 
 
 def install(folder: Path, **scripts: str) -> subprocess.CompletedProcess[str]:
@@ -47,3 +48,23 @@ def test_rustup_without_a_default(tmp_path: Path, listed: str, code: int) -> Non
     else:
         assert (tmp_path / "chosen").read_text("utf-8") == "stable-x86_64-unknown-linux-gnu\n"
         assert "stable-x86_64-unknown-linux-gnu" in done.stdout
+
+
+def newer(folder: Path, **scripts: str) -> subprocess.CompletedProcess[str]:
+    """Look for a newer Python where each of these is a stand-in, and every other that it may be does not start."""
+    for name in ("python3.14", "python3.13", "python3.12", "apt-get"):
+        (folder / name).write_text(f"#!/bin/sh\n{scripts.get(name, 'exit 1')}\n", "utf-8")
+        (folder / name).chmod(0o755)
+    environment = {"PATH": f"{folder}:/usr/bin:/bin"}
+    return subprocess.run(
+        ["/bin/sh", PYTHON], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_newer_python_that_is_there_will_do(tmp_path: Path) -> None:
+    """The newest that starts is told, and nothing is fetched; where there is none to be had, it is said what to do."""
+    found = newer(tmp_path, **{"python3.13": "exit 0", "python3.12": "exit 0"})
+    assert (found.returncode, found.stdout, found.stderr) == (0, f"{tmp_path}/python3.13\n", "")
+    none = newer(tmp_path)
+    assert (none.returncode, none.stdout) == (1, "")
+    assert "install Python 3.12 or newer" in none.stderr

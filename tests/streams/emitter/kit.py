@@ -101,11 +101,13 @@ class GatewayStub:
         elif request.path.endswith("/verdict"):
             session = request.path.split("/")[3]
             self.tell(request, self.status, self.verdicts.get(session, {"action": "go_on"}))
-        elif request.path == "/v1/answers":
-            self.said.append(json.loads(body))
-            self.tell(request, 200, {})
         elif self.status not in {0, 200}:
             self.tell(request, self.status, {"error": "not now"})
+        elif request.path == "/v1/answers":
+            with self.came:
+                self.said.append(json.loads(body))
+                self.came.notify_all()
+            self.tell(request, 200, {})
         else:
             self.take(request, request.path.removeprefix("/v1/events/"), body)
 

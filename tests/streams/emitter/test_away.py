@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from detectors.state import MAX_SEEN
-from streams.emitter import Emitter, EmitterSettings, sending
+from streams.emitter import Emitter, EmitterSettings, Verdict, sending
 from tests.streams.emitter.kit import GatewayStub
 
 if TYPE_CHECKING:
@@ -62,6 +62,39 @@ def test_an_answer_that_is_lost_repeats_no_more_than_a_session_remembers(emitter
     assert len(gateway.ids) > 200, "some came twice"
     places = {name: [place for place, each in enumerate(gateway.ids) if each == name] for name in ids}
     assert max(later - sooner for each in places.values() for sooner, later in itertools.pairwise(each)) < MAX_SEEN
+
+
+@pytest.mark.parametrize("disk", [True, False])
+def test_answers_wait_for_the_gateway(emitter: Make, gateway: GatewayStub, disk: bool) -> None:  # noqa: FBT001 - a case
+    """What an agent has done about a verdict is said when it can be, in order and once: else it is asked again."""
+    gateway.status = 503
+    made = emitter() if disk else emitter(spool=None)
+    for name in ("d1", "x1"):
+        made.answer(Verdict(action="stop", session_id="s1", answers=name), "obeyed")
+    assert made.flush(20)
+    assert gateway.said == []
+    gateway.status = 200
+    with gateway.came:
+        assert gateway.came.wait_for(lambda: len(gateway.said) >= 2, 60)
+    made.close()
+    assert [each["answers"] for each in gateway.said] == ["d1", "x1"]
+
+
+def test_of_too_many_answers_the_oldest_go(
+    emitter: Make, gateway: GatewayStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway that stays away does not fill the memory."""
+    monkeypatch.setattr(sending, "MOST_ANSWERS", 3)
+    gateway.status = 503
+    made = emitter()
+    for n in range(5):
+        made.answer(Verdict(action="stop", session_id="s1", answers=f"x{n}"), "obeyed")
+    assert made.flush(20)
+    gateway.status = 200
+    with gateway.came:
+        assert gateway.came.wait_for(lambda: len(gateway.said) >= 3, 60)
+    made.close()
+    assert [each["answers"] for each in gateway.said] == ["x2", "x3", "x4"]
 
 
 def test_without_a_disk_events_wait_in_memory_and_the_oldest_goes(emitter: Make, gateway: GatewayStub) -> None:

@@ -6,7 +6,10 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING
 
+from detectors.denial import own_denial
 from schemas import topics
+from schemas.events import ToolCall
+from streams.adapters.watch import EmitterWatch, Enforcer
 from streams.emitter import AsyncEmitter, EmitterSettings
 from streams.gateway.process import serving
 from streams.gateway.settings import GatewaySettings
@@ -23,7 +26,7 @@ __all__ = ["kafka"]
 
 
 async def test_an_agent_is_stopped_through_the_gateway(kafka: KafkaSettings, tmp_path: Path) -> None:
-    """What the agent told is on the topics, each once, also what was kept on disk; it hears that it is to stop."""
+    """What the agent told is on the topics, each once, also what was kept on disk; what stops it says so once."""
     stopped = asyncio.Event()
     heard: list[Verdict] = []
 
@@ -44,9 +47,12 @@ async def test_an_agent_is_stopped_through_the_gateway(kafka: KafkaSettings, tmp
                     sent.append(emitter.session("s1", "turn"))
                     await asyncio.sleep(0.1)
             assert (heard[0].action, emitter.verdict("s1")) == ("stop", heard[0])
-            emitter.answer(heard[0], "obeyed")
+            enforcer = Enforcer(EmitterWatch(emitter.emitter, "s1"))
+            assert [enforcer.before("Bash", {"command": "ls"}), enforcer.ends()] == [heard[0], heard[0]]
             assert await emitter.flush(30)
     told = await found(kafka, topics.TOOL_CALLS) + await found(kafka, topics.SESSIONS)
-    assert sorted(event.event_id for event in told) == sorted([*kept, *sent])
+    denied = [event for event in told if isinstance(event, ToolCall) and own_denial(event) == "other"]
+    assert len(denied) == 1
+    assert sorted(event.event_id for event in told if event not in denied) == sorted([*kept, *sent])
     assert [(each.action, each.answers) for each in await answers(kafka)] == [("obeyed", "x1")]
     assert not [each for each in threading.enumerate() if each.name == "traction-emitter"]

@@ -15,7 +15,7 @@ from schemas.common import Agent, Task
 from schemas.events import ToolCall
 from schemas.testing import fix_attempt
 from streams.demo.cast import Part, load
-from streams.guard import Guard, InvalidLimits, Limits
+from streams.guard import Guard, InvalidLimits, Limits, not_made
 from streams.guard.guard import MAX_ALERTS
 from streams.verdicts import GO_ON
 from tests.detectors.traces import PAGE_TEXT, edit, shell, view
@@ -56,13 +56,17 @@ def actions(told: list[tuple[str, str]]) -> set[str]:
     return {action for _, action in told} - {"go_on"}
 
 
-def agent(guard: Guard, *, heeds: bool = False) -> list[str]:
+def agent(guard: Guard, *, heeds: bool = False, tells: bool = True) -> list[str]:
     """Run an agent that asks for the same test for ever, unless it is stopped or `heeds` what it is told."""
     heard: list[str] = []
     for n in range(100):
         command = "pytest -q"
-        heard.append(guard.before("Bash", {"command": command}, at=at(2 * n)).action)
-        if heard[-1] == "go_on":
+        asked = guard.before("Bash", {"command": command}, at=at(2 * n))
+        heard.append(asked.action)
+        if heard[-1] == "deny" and tells:
+            error = not_made(asked)
+            heard.append(guard.after("Bash", {"command": command}, error=error, at=at(2 * n + 1)).action)
+        elif heard[-1] == "go_on":
             heard.append(guard.after("Bash", {"command": command}, "1 failed", at=at(2 * n + 1)).action)
         if heard[-1] == "stop" or (heeds and heard[-1] == "guide"):
             break
@@ -70,16 +74,24 @@ def agent(guard: Guard, *, heeds: bool = False) -> list[str]:
 
 
 def test_an_agent_that_loops_is_told_then_denied_then_stopped() -> None:
-    """Guidance comes once, the repeated call is denied a few times, and the session ends after the terminate limit."""
+    """Guidance comes once, and what was denied as a repetition counts as one: the session ends at the fifth."""
     guard = Guard()
     heard = agent(guard)
-    assert [action for action in heard if action != "go_on"] == ["guide", "deny", "deny", "deny", "stop"]
+    assert [action for action in heard if action != "go_on"] == ["guide", "deny", "deny", "stop"]
     assert heard.index("guide") == 5, "after the third call"
     assert guard.stopped
     assert [alert.level for alert in guard.alerts] == ["warn", "terminate"]
     stop = guard.before("Read", {"path": "a.py"}, at=at(500))
     assert (stop.action, stop.calls, stop.expires_at) == ("stop", (), None)
     assert "pytest -q" in stop.text
+
+
+def test_who_does_not_tell_of_denials_is_stopped_all_the_same() -> None:
+    """After three denials the call is let through, made and counted."""
+    guard = Guard()
+    heard = agent(guard, tells=False)
+    assert [action for action in heard if action != "go_on"] == ["guide", "deny", "deny", "deny", "stop"]
+    assert guard.stopped
 
 
 def test_guidance_says_what_the_worker_would_say() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streams.verdicts.model import CallKey, Verdict
-from streams.verdicts.refusal import NOT_MADE, REPEATS, denial_in, denial_of, refusal
+from streams.verdicts.refusal import NOT_MADE, REPEATS, denial_in, denial_of, not_made, recorded_denial, refusal
 from tests.streams.verdicts.kit import at
 
 REPEAT = Verdict(action="deny", text="Look.", calls=(CallKey("0f"),))
@@ -41,3 +41,15 @@ def test_what_a_command_printed_is_no_denial(text: str, found: str | None) -> No
 def test_a_pause_says_until_when_it_lasts() -> None:
     """By the clock of the world, to the second."""
     assert f"until {at(300):%Y-%m-%d %H:%M:%S} UTC" in refusal(PAUSE)
+
+
+@pytest.mark.parametrize("verdict", [REPEAT, *OTHERS])
+@pytest.mark.parametrize("before", ["", "Action rejected: "])
+@pytest.mark.parametrize("status", ["error", "denied", None, "ok", "timeout"])
+def test_a_recorded_denial_is_told_as_whoever_denied_it_tells_of_it(
+    verdict: Verdict, before: str, status: str | None
+) -> None:
+    """What succeeded is a result, whatever it says; and without a status our text stands alone."""
+    known = status in {"error", "denied"} or (status is None and not before)
+    assert recorded_denial(status, f"{before}{refusal(verdict)}") == (not_made(verdict) if known else None)
+    assert recorded_denial(status, [refusal(verdict)]) is None
