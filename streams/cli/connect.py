@@ -81,7 +81,7 @@ Exit codes:
     flag_value="observe",
     default=True,
     show_default=False,
-    help="Only watch: the agent is told nothing. This is the default.",
+    help="Only watch: alerts are written, and nothing follows; neither the agent nor a person is told. The default.",
 )
 @click.option(
     "--enforce",
@@ -124,6 +124,9 @@ def connect(
     Shows what is going to be changed in AGENT's settings and asks before it does so. What they were is kept; --undo
     takes out exactly what was put in. The agent never waits for more than a moment, and goes on when the gateway is
     away: what it did then is sent later. No token is written into the settings.
+
+    An agent that is only observed has the role `observed`, whose mode is observe: no termination, nobody is called. A
+    policy's rule for that role says otherwise; docs/connect.md shows one.
     """
     if as_json and not yes:
         raise click.UsageError("--json goes with --yes: there is nobody to ask")

@@ -133,7 +133,8 @@ def forget(
     """Have a session or task forgotten, and say what stays where and for how long.
 
     Forgotten is what workers and escalation remember of it, and its exception. Its next event, if any comes, begins it
-    anew. What agents sent and what was told of it stays on topics that only age.
+    anew. What agents sent and what was told of it stays on topics that only age. It is done at once, and nobody
+    is asked: look with --dry-run first.
     """
     if (sessions and kind == "session") or (terminations and kind == "task"):
         raise click.UsageError("--sessions goes with a task, --terminations with a session")

@@ -147,7 +147,7 @@ def decision_options(command: Command) -> Command:
     @click.option("--by", metavar="NAME", help="Who decides.  [default: the login name]")
     @click.option("--reason", metavar="TEXT", help="Why: it is kept with the decision, for others.")
     @click.option(
-        "--yes", is_flag=True, expose_value=False, help="For scripts that say it to every command: this one never asks."
+        "--yes", is_flag=True, expose_value=False, help="Changes nothing: this command asks nobody, with it or without."
     )
     @functools.wraps(command)
     def with_decision(*, by: str | None, reason: str | None, **given: Any) -> Any:

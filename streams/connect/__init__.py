@@ -132,7 +132,23 @@ def _before(path: Path, agent: Agent, was: str | None, backups: Backups) -> tupl
 
 
 def _notes(path: Path, text: str, agent: Agent) -> list[str]:
-    """Say when the agent's settings switch all hooks off."""
+    """Say when the agent's settings switch all hooks off, or send what hooks tell in another way as well."""
+    return [*_switched_off(path, text, agent), *_told_twice(path, text, agent)]
+
+
+def _told_twice(path: Path, text: str, agent: Agent) -> list[str]:
+    """Say when telemetry is on of an agent whose hooks tell no ids of calls, by which they were known again in it."""
+    telemetry = value_at(text, agent, ("telemetry",)) if agent.name == "gemini-cli" else None
+    if not isinstance(telemetry, dict) or telemetry.get("enabled") is not True or telemetry.get("outfile"):
+        return []
+    note = (
+        f"{path}: telemetry is on. Sent to the same gateway, it counts no call again; through a collector and traction "
+        "bridge each call would count twice: leave it out there"
+    )
+    return [note]
+
+
+def _switched_off(path: Path, text: str, agent: Agent) -> list[str]:
     keys, value = agent.off
     found = value_at(text, agent, keys)
     place = path

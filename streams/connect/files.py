@@ -38,12 +38,14 @@ class Before(msgspec.Struct, frozen=True):
         existed: whether there was one.
         had: names of the hooks that were there, and `hooks` itself.
         after: digest of the file as we wrote it; when it still is so, it gets back what it was.
+        made: directories that were made for it, from the inside out.
     """
 
     path: str
     existed: bool
     had: list[str]
     after: str
+    made: list[str] = []
 
 
 def read(path: Path) -> str | None:
@@ -109,6 +111,16 @@ def delete(path: Path, *, was: str) -> None:
         raise CannotUse(f"{path}: cannot be deleted: {problem.strerror}") from None
 
 
+def _missing_folders(path: Path) -> list[str]:
+    """Name the directories that a file needs and that are not there, from the inside out."""
+    found = []
+    for folder in path.resolve().parents:
+        if folder.exists():
+            break
+        found.append(str(folder))
+    return found
+
+
 def _check_unchanged(path: Path, was: str | None) -> None:
     if read(path) != was:
         raise CannotUse(f"{path}: was changed in the meantime; run the command again")
@@ -152,7 +164,9 @@ class Backups:
         Raises:
             CannotUse: the directory cannot be written.
         """
-        record = Before(str(path), text is not None, had, digest(after))
+        known = self.find(path)
+        made = list(dict.fromkeys((*_missing_folders(path), *(known.made if known is not None else ()))))
+        record = Before(str(path), text is not None, had, digest(after), made)
         entry = self._directory / f"{_name(path)}.json"
         self._make()
         if text is not None:
@@ -160,10 +174,18 @@ class Backups:
         write(entry, msgspec.json.encode(record).decode(), was=read(entry))
 
     def forget(self, path: Path) -> None:
-        """Forget a settings file, since its hooks were taken out."""
+        """Forget a settings file, since its hooks were taken out, and take away the directories made for it.
+
+        A directory stays if there is anything in it, as it does where the agent has put its own there since.
+        """
+        known = self.find(path)
         for file in (self._directory / f"{_name(path)}.json", self.copy_of(path)):
             with contextlib.suppress(OSError):
                 file.unlink()
+        made = [Path(folder) for folder in known.made] if known is not None else []
+        for folder in (*made, self._directory, self._directory.parent):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
     def _make(self) -> None:
         try:

@@ -23,8 +23,9 @@ from streams.gateway.hooks import Hooks
 from streams.gateway.otlp import Otlp
 from streams.gateway.otlp_answer import ENCODINGS, PROTOBUF, status_answer
 from streams.gateway.refused import JSON, Refused, away, told
+from streams.otlp import Memory
 from streams.page_server import answer
-from streams.pages import bears
+from streams.pages import NO_SUCH_NAME, bears, host_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,9 +50,6 @@ _ANSWERS: Final = "/v1/answers"
 _SESSIONS: Final = "/v1/sessions/"
 _VERDICT: Final = "/verdict"
 _MAX_SESSION_CHARS: Final = 256
-
-LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
-"""What every machine calls itself."""
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -95,8 +93,9 @@ class Gateway:
         self._admission = Admission(settings, lambda: sender.bytes)
         publisher = Publisher(kafka, sender, metrics)
         self._events = Events(settings, publisher)
-        self._otlp = Otlp(settings, publisher, metrics.otlp)
-        self._hooks = Hooks(settings, publisher, live, metrics)
+        memory = Memory()
+        self._otlp = Otlp(settings, publisher, metrics.otlp, memory)
+        self._hooks = Hooks(settings, publisher, live, metrics, memory)
         self._ending = False
         metrics.watch(lambda: self._admission.requests, lambda: self._admission.bytes)
 
@@ -125,12 +124,8 @@ class Gateway:
         return given
 
     def _check_sender(self, request: web.BaseRequest) -> None:
-        if self._names is not None and _host(request) not in self._names:  # a page's own name that leads to us
-            raise Refused(
-                HTTPStatus.MISDIRECTED_REQUEST,
-                "this gateway has no such name; call it localhost or 127.0.0.1, or give traction ingest the name with "
-                "--host-name",
-            )
+        if self._names is not None and host_named(request) not in self._names:  # a page's own name that leads to us
+            raise Refused(HTTPStatus.MISDIRECTED_REQUEST, NO_SUCH_NAME)
         if self._settings.tokens:
             if not bears(request, self._settings.tokens):
                 raise Refused(
@@ -208,14 +203,6 @@ def _route(request: web.BaseRequest) -> tuple[str, str]:
     if path.startswith(_SESSIONS) and path.endswith(_VERDICT):
         return "verdict", unquote(path.removeprefix(_SESSIONS).removesuffix(_VERDICT))
     return "other", path
-
-
-def _host(request: web.BaseRequest) -> str:
-    """Give the name by which the host was asked for, without a port; browsers always tell it."""
-    name = request.headers.get("Host", LOCAL_NAMES[0]).strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0].removesuffix(".")
 
 
 def _check_address(route: str, method: str) -> None:

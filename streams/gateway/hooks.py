@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from streams.gateway.metrics import GatewayMetrics
     from streams.gateway.settings import GatewaySettings
     from streams.hooks import Observed
+    from streams.otlp import Memory
     from streams.verdicts.live import LiveVerdicts
     from streams.verdicts.model import Verdict
 
@@ -64,7 +65,7 @@ class Spooled(msgspec.Struct, frozen=True):
         at: when it was handed over.
         payload: the JSON that the agent gave.
         privacy: how much of it may go on.
-        mode: plays no part any more: what is past is not answered with a verdict.
+        mode: whether the agent was only watched; what is past is not answered with a verdict in either mode.
     """
 
     agent: Agents
@@ -74,6 +75,7 @@ class Spooled(msgspec.Struct, frozen=True):
     mode: Mode = "observe"
 
 
+_PAYLOAD: Final = b'"payload":'
 _SPOOLED = msgspec.json.Decoder(Spooled)
 
 
@@ -85,11 +87,18 @@ class Hooks:
         publisher: sends.
         live: tells what holds for sessions.
         metrics: takes the counts.
+        memory: learns which sessions' calls hooks tell without ids, so that telemetry of them is left out.
     """
 
     def __init__(
-        self, settings: GatewaySettings, publisher: Publisher, live: LiveVerdicts, metrics: GatewayMetrics
+        self,
+        settings: GatewaySettings,
+        publisher: Publisher,
+        live: LiveVerdicts,
+        metrics: GatewayMetrics,
+        memory: Memory,
     ) -> None:
+        self._memory = memory
         self._level = settings.privacy
         self._publisher = publisher
         self._live = live
@@ -114,7 +123,8 @@ class Hooks:
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send the hook's payload as {JSON}")
         mode = _one_of("mode", query, MODES, "observe")
         level = _one_of("privacy", query, LEVELS, "full")
-        observed = read(which, body, at=_time(query), privacy=self._lower(level))
+        enforce = mode == "enforce"
+        observed = read(which, body, at=_time(query), privacy=self._lower(level), watched=not enforce)
         if isinstance(observed, NotRead):
             status = HTTPStatus.BAD_REQUEST if observed.reason == "malformed" else HTTPStatus.UNPROCESSABLE_ENTITY
             raise Refused(
@@ -123,7 +133,6 @@ class Hooks:
         items = Items()
         self._add(items, 0, observed.events)
         await self._publisher.publish(items)
-        enforce = mode == "enforce"
         verdict = self._verdict(observed) if enforce else GO_ON
         await self.note([each.event for each in items.taken], waits=observed.waits)
         said = answer(which, observed, verdict, enforce=enforce)
@@ -177,12 +186,13 @@ class Hooks:
 
     def _add_spooled(self, items: Items, index: int, line: bytes) -> None:
         try:
-            kept = _SPOOLED.decode(line)
+            kept, payload = _kept(line)
         except (msgspec.DecodeError, RecursionError):  # a validation's words may quote
             remedy = "send agent, at and payload, as traction-hook keeps them"
             items.refuse(index, InvalidEvent("invalid_value", "not a payload that was kept", remedy), None)
             return
-        observed = read(kept.agent, bytes(kept.payload), at=kept.at, privacy=self._lower(kept.privacy))
+        level, watched = self._lower(kept.privacy), kept.mode == "observe"
+        observed = read(kept.agent, payload, at=kept.at, privacy=level, watched=watched)
         if isinstance(observed, NotRead):
             items.refuse(index, InvalidEvent(_REASONS[observed.reason], observed.text, "it is left out"), None)
         else:
@@ -190,6 +200,8 @@ class Hooks:
 
     def _add(self, items: Items, index: int, events: Iterable[SessionInput]) -> None:
         for event in events:
+            if isinstance(event, ToolCall) and event.call_id is None and event.phase != "start":
+                self._memory.hear_hook(event.session_id)
             try:
                 items.add(index, event, self._level)
             except InvalidEvent as problem:
@@ -222,6 +234,25 @@ class Hooks:
                 await self._publisher.publish(items)
         except Refused as problem:
             logger.warning("an agent was told, and that cannot be noted: %s", problem)
+
+
+def _kept(line: bytes) -> tuple[Spooled, bytes]:
+    """Take a line apart, so that the payload is read as if its hook had found the gateway.
+
+    Agents write texts that no JSON allows, as half of a surrogate pair. What is to be made of them is for `read` to
+    say, so where the line as a whole is no JSON, what stands around the payload is read by itself.
+
+    Raises:
+        msgspec.DecodeError: it is nothing that was kept.
+    """
+    try:
+        kept = _SPOOLED.decode(line)
+        return kept, bytes(kept.payload)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        head, _, payload = line.rstrip().partition(_PAYLOAD)
+        return _SPOOLED.decode(head + _PAYLOAD + b"null}"), payload.removesuffix(b"}")
 
 
 def _one_of(name: str, query: Mapping[str, str], known: tuple[Any, ...], default: Any) -> Any:

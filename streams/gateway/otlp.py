@@ -16,13 +16,13 @@ from streams.gateway.events import aside
 from streams.gateway.items import Items
 from streams.gateway.otlp_answer import ENCODINGS, export_answer
 from streams.gateway.refused import Refused
-from streams.otlp import InvalidRequest, Memory, decode_logs, decode_traces, map_logs, map_traces
+from streams.otlp import InvalidRequest, decode_logs, decode_traces, map_logs, map_traces
 
 if TYPE_CHECKING:
     from streams.gateway.events import Publisher
     from streams.gateway.metrics import OtlpMetrics, Signal
     from streams.gateway.settings import GatewaySettings
-    from streams.otlp import Encoding, Mapped, Refusal
+    from streams.otlp import Encoding, Mapped, Memory, Refusal
     from streams.privacy import Level
 
 MOST_TOLD: Final = 5
@@ -60,6 +60,7 @@ def events_of(
     else:
         logs = decode_logs(body, encoding)
         mapped, refused = map_logs(logs, now), logs.refused
+    mapped.leave_to_hooks(memory)
     items = Items()
     for index, observed in enumerate(mapped.events):
         trace = observed.traceparent
@@ -77,13 +78,14 @@ class Otlp:
         settings: how much goes on.
         publisher: sends.
         metrics: takes the counts.
+        memory: what is known of earlier requests, and of sessions that have hooks.
     """
 
-    def __init__(self, settings: GatewaySettings, publisher: Publisher, metrics: OtlpMetrics) -> None:
+    def __init__(self, settings: GatewaySettings, publisher: Publisher, metrics: OtlpMetrics, memory: Memory) -> None:
         self._level = settings.privacy
         self._publisher = publisher
         self._metrics = metrics
-        self._memory = Memory()
+        self._memory = memory
         self._one = asyncio.Lock()  # requests share the memory, and a long one is read in a thread
 
     async def post(self, signal: Signal, body: bytes, media_type: str) -> bytes:

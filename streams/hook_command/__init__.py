@@ -39,13 +39,13 @@ when the gateway is away or slow, the agent goes on, and the payload is kept and
 the token is told to the person at the agent, once an hour.
 
   AGENT         claude-code, codex, gemini-cli or openhands
-  --observe     only watch (the default)
+  --observe     only watch: alerts are written, and nothing follows (the default)
   --enforce     tell the agent what Traction decided
   --privacy     digests (the default), excerpts or full: how much of a call's content goes on to Kafka
   --gateway     where the gateway is (TRACTION_GATEWAY_URL, http://127.0.0.1:8321)
   --token-file  file with its token (TRACTION_GATEWAY_TOKEN_FILE, or the token itself in TRACTION_GATEWAY_TOKEN)
-  --flush       send what was kept now, and say how much, and what was lost since the last time; ends with 1 when
-                something is left
+  --flush       send what was kept now, and say how much of it this command sent (not what went in the background), and
+                what was lost since the last time; ends with 1 when something is left
 
 Kept is in TRACTION_SPOOL_DIR (~/.local/state/traction/spool), 64 MiB at most; the deadline is TRACTION_HOOK_TIMEOUT_MS
 (300). Example: traction-hook claude-code --enforce < payload.json

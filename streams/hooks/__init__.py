@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import msgspec
 from msgspec import UNSET
 
+from schemas.common import Agent
 from schemas.events import ToolCall
 from streams.hooks import claude_code, codex, gemini_cli, openhands
 from streams.hooks.observed import MAX_PAYLOAD_BYTES, Agents, Moment, NotRead, Observed, denied
 from streams.importers.mend import NotJson, parse
+from streams.policy.policy import OBSERVED
 from streams.privacy import reduce
 from streams.verdicts.model import call_key, outcome_of
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from schemas.events import SessionInput
     from streams.privacy import Level
     from streams.verdicts.model import Verdict
 
@@ -45,7 +48,9 @@ _ANSWERS: Final[dict[Agents, Callable[[Observed, Verdict], dict[str, Any]]]] = {
 }
 
 
-def read(agent: Agents, payload: bytes, *, at: datetime, privacy: Level, key: bytes = b"") -> Observed | NotRead:
+def read(
+    agent: Agents, payload: bytes, *, at: datetime, privacy: Level, key: bytes = b"", watched: bool = False
+) -> Observed | NotRead:
     """Read what an agent handed to its hook.
 
     Args:
@@ -55,6 +60,7 @@ def read(agent: Agents, payload: bytes, *, at: datetime, privacy: Level, key: by
             gives the same ``event_id`` also where nothing in it is one.
         privacy: how much of a call's content may be published.
         key: see `streams.privacy.reduce`.
+        watched: whether the agent is only watched, which its events then say as its role.
     """
     if len(payload) > MAX_PAYLOAD_BYTES:
         return NotRead("too_large", f"{len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}; the call is not counted")
@@ -64,12 +70,18 @@ def read(agent: Agents, payload: bytes, *, at: datetime, privacy: Level, key: by
             return seen
         waits = any(_waits(event) for event in seen.events if isinstance(event, ToolCall))
         events = [reduce(event, privacy, key) if isinstance(event, ToolCall) else event for event in seen.events]
+        if watched:
+            events = [_watched(event) for event in events]
         call = next((call_key(event) for event in events if isinstance(event, ToolCall)), None)
     except NotJson:
         return NotRead("malformed", "the payload is no JSON; send what the agent gives to its hooks")
     except RecursionError:
         return NotRead("too_deep", "the payload is nested too deeply; the call is not counted")
     return msgspec.structs.replace(seen, events=events, call=call, waits=waits)
+
+
+def _watched(event: SessionInput) -> SessionInput:
+    return msgspec.structs.replace(event, agent=msgspec.structs.replace(event.agent or Agent(), role=OBSERVED))
 
 
 def _waits(event: ToolCall) -> bool:

@@ -1,7 +1,8 @@
 """Gemini CLI's hooks: what its payloads tell, and how it is answered.
 
 Written from the types that its core package publishes (`BeforeToolInput`, `HookOutput` and their kin). It tells no id
-of a call, so that one seen by a hook and in its telemetry counts twice: connect one of them. Payloads have their time.
+of a call, by which one seen by a hook were known again in its telemetry: the gateway takes the hook's word alone.
+Payloads have their time.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from streams.identity import record_id, sub_session
 from streams.importers.shape import as_dict, as_text
 from streams.otlp.mapped import Happened
 from streams.verdicts.model import CallKey
-from streams.verdicts.refusal import denial_in
+from streams.verdicts.refusal import recorded_denial
 
 if TYPE_CHECKING:
     from detectors.denial import Denial
@@ -170,9 +170,9 @@ class Draft(msgspec.Struct, kw_only=True):
         name = (as_text(tool) or "").strip()
         if not name:
             return NotRead("no_tool_name", "`tool_name`: missing or no text; the call is not counted")
-        denial = denial_in(result) if status in {"error", "denied"} and isinstance(result, str) else None
-        if denial is not None:
-            status, error = "denied", ErrorInfo(type=CLASSES[denial])
+        ours = None if status is None else recorded_denial(status, result)
+        if ours is not None:
+            status, error = "denied", ours
         seen = self.nothing("before_tool" if phase == "start" else "after_tool")
         told = as_text(call_id)
         mark = told or f"{name}\0{_fingerprint(arguments)}\0{(self.told or self.at).isoformat()}"

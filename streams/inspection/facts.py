@@ -58,6 +58,7 @@ class Facts:
         overrides: exceptions in force or expired, by scope.
         alerts: the alerts that were looked for, with their times, in the order of each partition.
         words: what orchestrators and persons said, by session, likewise.
+        terminations: ids of the latest termination of each session.
     """
 
     ladders: dict[str, LadderState] = field(default_factory=dict)
@@ -65,6 +66,7 @@ class Facts:
     overrides: dict[str, Override] = field(default_factory=dict)
     alerts: list[tuple[datetime, Alert]] = field(default_factory=list)
     words: dict[str, list[tuple[datetime, Control]]] = field(default_factory=dict)
+    terminations: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,12 @@ class Looker:
         self._ladders = ladders_name(group)
 
     async def standing(self) -> Facts:
-        """Give what holds now: ladders, known-flapping tasks and exceptions; no alerts."""
+        """Give what holds now: ladders, known-flapping tasks, exceptions, terminations; no alerts."""
         return Facts(
             ladders=await self.ladders(),
             flapping={entry.task_id: entry for entry in await self._latest(topics.KNOWN_FLAPPING)},
             overrides={each.scope: each for each in await self._latest(topics.OVERRIDES)},
+            terminations=frozenset(each.termination_id for each in await self._latest(topics.TERMINATIONS)),
         )
 
     async def ladders(self) -> dict[str, LadderState]:

@@ -185,7 +185,7 @@ class _Session:
             state=state,
             until=until,
             attempt=climb.pending.attempt if climb and climb.pending else None,
-            rung=climb.rung if climb else "",
+            rung=(climb.rung if climb else "") or self._stopped_by(facts, state),
             level=latest.level if latest else "",
             detector=latest.detector if latest else "",
             alert_id=latest.alert_id if latest else "",
@@ -221,6 +221,11 @@ class _Session:
         """Tell whether the last answer to a termination was to refuse it; the ladder does not keep which it was."""
         answers = [word.action for _, word in self.words if word.answers == termination_id]
         return answers[-1:] == ["refused"]
+
+    def _stopped_by(self, facts: Facts, state: SessionState) -> str:
+        """Give what stopped it, which the ladder forgets since it begins anew."""
+        obeyed = (word.answers for _, word in self.words if word.action == "obeyed")
+        return "terminate" if state == "stopped" and not facts.terminations.isdisjoint(filter(None, obeyed)) else ""
 
     def _said(self) -> SessionState | None:
         """Give what the last word since its latest alert makes of it; None when there was none that counts."""

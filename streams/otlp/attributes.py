@@ -32,6 +32,16 @@ ARGUMENTS: Final = (
 """Not ``tool.parameters``: by OpenInference's conventions the tool's definition, the same at every call."""
 
 RESULT: Final = ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output", "output")
+SERIALISED: Final = frozenset({"gen_ai.tool.call.result", "traceloop.entity.output"})
+"""Of these, which hold a value's JSON: by the GenAI conventions (`gen_ai.tool.call.result`: a JSON string where no
+structured value can be set) and as OpenLLMetry writes it. ``output.value`` of OpenInference does where its MIME type
+says so, and is plain text otherwise. ``output`` is what Codex's tool printed."""
+
+QUOTED: Final = frozenset({"traceloop.entity.output"})
+"""Of those, which hold the JSON of a text too; GenAI's instrumentations set a text as it is."""
+
+_MIME_TYPE: Final = "output.mime_type"
+_JSON: Final = "application/json"
 ERROR: Final = ("error.type", "error_type")
 
 _INPUT: Final = (
@@ -53,6 +63,11 @@ _MAX_TOKENS: Final = 2**62
 def first(attributes: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Give the first attribute of these names that is there; None for none."""
     return next((attributes[name] for name in names if attributes.get(name) is not None), None)
+
+
+def holds_json(attributes: Mapping[str, Any], name: str) -> bool:
+    """Tell whether the result of this name is known to be a value's JSON, not a text that may look like it."""
+    return name in SERIALISED or (name == "output.value" and attributes.get(_MIME_TYPE) == _JSON)
 
 
 def text_of(value: Any) -> str | None:

@@ -16,7 +16,7 @@ from streams.importers.shape import as_time
 from streams.otlp import attributes as names
 from streams.otlp.attributes import agent_of, first, first_text, number_of, text_of, truth_of, usage_of
 from streams.otlp.mapped import Happened, Mapped, Observed, Passed, failure, instant, traceparent
-from streams.otlp.values import read_arguments, read_result
+from streams.otlp.values import read_arguments, result_in
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -97,7 +97,7 @@ def _session_event(happened: Happened, own: dict[str, Any], *, is_response: bool
 
 
 def _tool_call(happened: Happened, own: dict[str, Any]) -> ToolCall:
-    result = read_result(first(own, names.RESULT))
+    result = result_in(own)
     happened.arguments = UNSET if _is_cut(own) else read_arguments(first(own, names.ARGUMENTS))
     happened.result = result.value
     happened.error = failure(first_text(own, names.ERROR), text_of(own.get("error")))

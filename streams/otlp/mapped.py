@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET
@@ -20,9 +20,13 @@ from streams.identity import identifier
 from streams.importers.build import MAX_RESULT_CHARS
 from streams.privacy import arguments_digest
 
+if TYPE_CHECKING:
+    from streams.otlp.memory import Memory
+
 Passed = Literal["not_a_tool_call", "no_session_id", "no_tool_name", "server_side", "same_call"]
 """Why a span or log record gives no event: it is about something else; whose it is or which tool was called is not
-known; it is the other end of a call that the agent's side tells; it is part of a call that another span tells."""
+known; it is the other end of a call that the agent's side tells; it is part of a call that another span, or a hook of
+its session, tells."""
 
 Lacking = Literal["arguments", "result", "session_id"]
 """What an event had to be made without. Without ``session_id`` its trace stands for the session."""
@@ -68,11 +72,27 @@ class Mapped(msgspec.Struct):
     def add(self, observed: Observed, *, from_trace: bool = False) -> None:
         """Add an event, and count what it lacks; ``from_trace`` says that its session is but a trace."""
         self.events.append(observed)
-        event = observed.event
-        if isinstance(event, ToolCall):
-            self.lacking["arguments"] += event.arguments is UNSET and event.arguments_digest is None
-            self.lacking["result"] += event.result is UNSET
+        if isinstance(observed.event, ToolCall):
+            self.lacking.update(_lacks(observed.event))
         self.lacking["session_id"] += from_trace
+
+    def leave_to_hooks(self, memory: Memory) -> None:
+        """Leave out the calls of sessions whose hooks tell them without ids: each of them is there already."""
+        told = [each for each in self.events if _by_hooks(each, memory)]
+        self.events = [each for each in self.events if not _by_hooks(each, memory)]
+        self.passed["same_call"] += len(told)
+        for observed in told:
+            if isinstance(observed.event, ToolCall):
+                self.lacking.subtract(_lacks(observed.event))
+
+
+def _lacks(event: ToolCall) -> dict[Lacking, int]:
+    without_arguments = event.arguments is UNSET and event.arguments_digest is None
+    return {"arguments": int(without_arguments), "result": int(event.result is UNSET)}
+
+
+def _by_hooks(observed: Observed, memory: Memory) -> bool:
+    return isinstance(observed.event, ToolCall) and memory.has_hooks(observed.event.session_id)
 
 
 class Happened(msgspec.Struct, kw_only=True):

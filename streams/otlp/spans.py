@@ -24,7 +24,7 @@ from streams.otlp.mapped import (
     milliseconds_between,
     traceparent,
 )
-from streams.otlp.values import read_arguments, read_result
+from streams.otlp.values import read_arguments, result_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -136,7 +136,7 @@ class _Request:
 
     def _read(self, span: Span, call_id: str) -> tuple[Happened, bool]:
         session_id, parent_id, from_trace = self._session_of(span)
-        result = read_result(first(span.attributes, names.RESULT))
+        result = result_in(span.attributes)
         status, error = _outcome(span)
         return (
             Happened(

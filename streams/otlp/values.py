@@ -6,12 +6,18 @@ What was hidden or cut off by an exporter is not known: two calls must not seem 
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 from msgspec import UNSET
 
 from detectors.canonical import opened
+from schemas.content import read_content
 from streams.importers.shape import result_of
+from streams.otlp.attributes import QUOTED, RESULT, holds_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _HIDDEN: Final = re.compile(r"[\W_]*(?:redacted|masked|hidden|filtered|removed|omitted|scrubbed)[\W_]*", re.IGNORECASE)
 """What stands for a text that may not be told: ``__REDACTED__`` (OpenInference), ``[REDACTED]``, ``<redacted>``."""
@@ -41,15 +47,46 @@ def read_arguments(value: Any) -> Any:
     return UNSET if isinstance(value, str) and _is_cut(value) else value
 
 
-def read_result(value: Any) -> Result:
-    """Give a call's result as the model saw it, without what it is wrapped in; an empty text is a result."""
+def result_in(attributes: Mapping[str, Any]) -> Result:
+    """Give a call's result out of the attributes of its span or log record; see `read_result`."""
+    name = next((each for each in RESULT if attributes.get(each) is not None), None)
+    if name is None:
+        return Result(UNSET)
+    value = attributes[name]
+    if name in QUOTED and isinstance(value, str):
+        value = _unquoted(value)
+    return read_result(value, serialised=holds_json(attributes, name))
+
+
+def read_result(value: Any, *, serialised: bool = False) -> Result:
+    """Give a call's result as the model saw it, without what it is wrapped in; an empty text is a result.
+
+    Args:
+        value: the attribute.
+        serialised: whether it is known to hold a value's JSON: then blocks of content in it are read as their text, as
+            if they had come as a value. Other JSON stays the text that it is, however it looks.
+    """
     inner = _open(value)
     if isinstance(inner, dict) and "output" in inner and inner.keys() <= {"output", "kwargs"}:
         value, inner = inner["output"], _open(inner["output"])  # OpenLLMetry's, of LangChain
     if isinstance(inner, dict) and "content" in inner and any(name in inner for name in _WRAPPED_RESULT):
         failed = inner.get("isError") is True or inner.get("status") == "error"
         return Result(result_of(inner["content"]), failed)
+    if serialised and isinstance(value, str):
+        content = read_content(inner)
+        if content.value is not inner:
+            return Result(*content)
     return Result(UNSET if value is None or _is_hidden(value) else value)
+
+
+def _unquoted(text: str) -> str:
+    """Give the text that a JSON string stands for; any other text as it is."""
+    if not (text.startswith('"') and text.endswith('"')):
+        return text
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.DecodeError:
+        return text
 
 
 def _open(value: Any) -> Any:

@@ -27,6 +27,13 @@ logger = logging.getLogger(__name__)
 MAX_REMEMBERED = 10_000
 """Sessions' facts for which it is remembered which rules hold, and merged limits; beyond that memory begins anew."""
 
+OBSERVED = "observed"
+"""Role of agents that somebody only watches, as hooks that observe tell it: their mode is `observe`, whatever holds for
+everyone, unless a rule or an override says otherwise. Nothing that they are asked would reach them."""
+
+OBSERVED_LAYER = f"role:{OBSERVED}"
+"""Who set that mode, as alerts name it."""
+
 Held = tuple[int, ...]
 """The rules that hold, by their place in the file."""
 
@@ -46,6 +53,11 @@ class Rule:
     when: When
     ladder: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
+
+
+def is_observed(agent: Agent | None) -> bool:
+    """Tell whether an agent is only watched."""
+    return agent is not None and agent.role == OBSERVED
 
 
 class Explained(NamedTuple):
@@ -98,7 +110,7 @@ class Policy:
         self._asks_task = bool(asked - {"role"})
         self._asks_paths = "paths" in asked
         self._held: dict[Facts, Held] = {}
-        self._limits: dict[Held, Limits] = {(): self.common}
+        self._limits: dict[tuple[Held, bool], Limits] = {((), False): self.common}
         self._ladders: dict[Held, Merged] = {}
 
     def held(self, agent: Agent | None, task: Task | None) -> Held:
@@ -122,12 +134,12 @@ class Policy:
 
     def limits(self, agent: Agent | None, task: Task | None) -> Limits:
         """Give the limits by which a session or task is judged; the same object for the same rules."""
-        held = self.held(agent, task)
-        limits = self._limits.get(held)
+        key = self.held(agent, task), is_observed(agent)
+        limits = self._limits.get(key)
         if limits is None:
             if len(self._limits) >= MAX_REMEMBERED:
                 self._limits.clear()
-            limits = self._limits[held] = self._merge_limits(held)
+            limits = self._limits[key] = self._merge_limits(*key)
         return limits
 
     def check(self, layer: str, limits: Mapping[str, Any]) -> None:
@@ -168,8 +180,8 @@ class Policy:
             self._ladders[held] = merged
         return merged
 
-    def _merge_limits(self, held: Held) -> Limits:
-        limits = self.common
+    def _merge_limits(self, held: Held, observed: bool) -> Limits:  # noqa: FBT001 - part of the key
+        limits = limits_from([(OBSERVED_LAYER, {"mode": "observe"})], self.common) if observed else self.common
         for number in held:
             rule = self.rules[number]
             try:

@@ -25,7 +25,11 @@ is not called is not seen, and the next step would never follow."""
 
 PATIENCE: Final = timedelta(seconds=Limits().identical.patient_s)
 """From which time on between the beginnings of two equal calls that were made the second counts as polling, as the
-detector of identical calls has it. A call that was denied was not made."""
+detector of identical calls has it. A call that was denied was not made.
+
+By default limits, also where a policy has others: who asks here has no policy, and knows neither role nor repository of
+a session, nor overrides. Where `identical.patient_s` is longer, such calls are let through after this time and counted;
+where it is shorter, a call may be denied that the detector would take for polling, `MOST_DENIALS` times at most."""
 
 _Value = TypeVar("_Value")
 

@@ -15,6 +15,7 @@ from detectors.loops import dismissed
 from schemas.decode import check_key, decode
 from schemas.events import Control
 from streams.forwarded import read_forwarded
+from streams.policy.policy import is_observed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,8 +105,9 @@ class SessionJudge:
     def judge(self, state: SessionState, event: SessionInput) -> Judged:
         """See `Judge`. What the event does not say of agent and task is taken from what the session said before."""
         limits, muted = self._overrides.same_for_all, False
-        if limits is None:
-            agent, task = event.agent or state.agent, event.task or state.task
+        agent = event.agent or state.agent
+        if limits is None or is_observed(agent):
+            task = event.task or state.task
             limits, muted = self._overrides.resolve(
                 agent,
                 task,

@@ -14,6 +14,7 @@ from aiokafka import TopicPartition
 from detectors import InvalidLimits, Limits, limits_from
 from schemas.decode import InvalidEvent, check_key, decode
 from schemas.topics import OVERRIDES
+from streams.policy.policy import is_observed
 from streams.received import check_header_names
 from streams.whole import WholeTopic
 
@@ -49,11 +50,11 @@ class Overrides:
         self._by_scope: dict[str, Override] = {}
         self._refused: dict[str, Override] = {}
         """Those that the policy in force does not allow; another one may."""
-        self._merged: dict[tuple[Held, tuple[str, ...]], Limits] = {}
+        self._merged: dict[tuple[Held, bool, tuple[str, ...]], Limits] = {}
 
     @property
     def same_for_all(self) -> Limits | None:
-        """The limits by which everything is judged, unmuted; None where a rule or an override makes a difference."""
+        """The limits by which all are judged but agents that are observed; None where a rule or an override differs."""
         return None if self._by_scope or self._policy.rules else self._policy.common
 
     @property
@@ -131,7 +132,7 @@ class Overrides:
         held = [found for scope in scopes if (found := self._by_scope.get(scope)) and _holds(found, at)]
         if not held:
             return policy.limits(agent, task), False
-        key = policy.held(agent, task), tuple(override.scope for override in held)
+        key = policy.held(agent, task), is_observed(agent), tuple(override.scope for override in held)
         limits = self._merged.get(key)
         if limits is None:
             if len(self._merged) >= MAX_COMBINATIONS:

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from click.testing import CliRunner
+
+from detectors import Limits
+from schemas.common import Agent
 from schemas.decode import decode
 from schemas.topics import TOOL_CALLS
-from streams import spool
+from streams import cli, spool
 from streams.cli.inforce import OF_AGENTS
 from streams.cli.ingest import DEFAULT_PORT
 from streams.connect import AGENTS
 from streams.connect.agents import is_ours
 from streams.hook_command import DEFAULT_GATEWAY, DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, Options
 from streams.importers.build import MAX_RESULT_CHARS
+from streams.policy.load import read_policy
+from streams.policy.policy import OBSERVED
 from streams.privacy import EXCERPT_CHARS
+from streams.verdicts.asked import HOLDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.docs.conftest import Block, Find
 
 PAGE = "docs/connect.md"
@@ -42,6 +52,21 @@ def test_numbers_are_those_of_the_code(pages: dict[str, str]) -> None:
     assert f"at most {MAX_TIMEOUT_MS:,}" in page
     assert f"{spool.MAX_BYTES // 2**20} MiB at most" in page
     assert f"| `{Options([]).privacy}` (the default) |" in page
+
+
+def test_policies_that_observe_are_as_the_page_says(block: Find, pages: dict[str, str], tmp_path: Path) -> None:
+    """Check takes both; one asks nothing of anyone, the other calls people about agents that are only watched."""
+    for name in ("connect-observe-all", "connect-observed"):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(block(name).text, "utf-8")
+        assert CliRunner().invoke(cli.traction, ["policy", "check", str(file)]).exit_code == 0
+        policy, watched = read_policy(file, Limits()), Agent(role=OBSERVED)
+        everyone = name == "connect-observe-all"
+        assert policy.limits(Agent(role="code"), None).mode == ("observe" if everyone else "enforce")
+        assert policy.limits(watched, None).mode == ("observe" if everyone else "warn")
+        assert (policy.ladder(watched, None).order == ("escalate_human",)) is not everyone
+    assert f"its role, `{OBSERVED}`" in pages[PAGE]
+    assert timedelta(weeks=1) == HOLDS  # a stopped session stays stopped that long, as the page says
 
 
 def test_every_variable_of_agents_is_told(pages: dict[str, str]) -> None:

@@ -158,6 +158,38 @@ def test_comments_stay(connect, home):
     assert file.read_text("utf-8") == text
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_file_with_nothing_in_it_has_no_settings(connect, home, agent, text):
+    """It is connected, and gets back the nothing that it had."""
+    file = home / FILES[agent]
+    file.parent.mkdir()
+    file.write_text(text, "utf-8")
+    assert connect(agent, "--undo", "--yes").exit_code == 0
+    for mode in ("--enforce", "--observe"):
+        assert connect(agent, mode, "--yes").exit_code == 0
+        assert commands(file.read_text("utf-8"))
+    assert connect(agent, "--undo", "--yes").exit_code == 0
+    assert file.read_text("utf-8") == text
+
+
+def test_directories_that_were_made_are_taken_away(connect, home, tmp_path, monkeypatch):
+    """All that connecting made goes, as long as nobody has put anything there; what was there before stays."""
+    deep = home / "work" / "agents"
+    monkeypatch.setenv("CODEX_HOME", str(deep / "codex"))
+    (home / ".claude").mkdir()
+    for agent in ("codex", "claude-code", "gemini-cli"):
+        connect(agent, "--yes")
+        connect(agent, "--enforce", "--yes")
+    (deep / "mine").touch()
+    (home / ".gemini" / "history").touch()
+    for agent in ("codex", "claude-code", "gemini-cli"):
+        assert connect(agent, "--undo", "--yes").exit_code == 0
+    left = {str(each.relative_to(home)) for each in home.rglob("*")}
+    assert left == {"work", "work/agents", "work/agents/mine", ".claude", ".gemini", ".gemini/history"}
+    assert list((tmp_path / "state").iterdir()) == []
+
+
 GROUPS: st.SearchStrategy[list[Any]] = st.lists(
     st.just({"matcher": "Bash", "hooks": [OTHER]}) | st.just({"hooks": []}) | VALUES.filter(lambda v: v != "x"),
     max_size=3,
@@ -383,6 +415,24 @@ def test_it_is_told_when_hooks_are_off(connect, home, agent, file, text):
     done = connect(agent, "--yes")
     assert (done.exit_code, f"{home / file}: " in done.output, "starts no hooks" in done.output) == (0, True, True)
     assert "starts no hooks" not in connect(next(each for each in AGENTS if each != agent), "--yes").output
+
+
+@pytest.mark.parametrize(
+    ("agent", "telemetry", "told"),
+    [
+        ("gemini-cli", {"enabled": True, "otlpEndpoint": "http://127.0.0.1:8321"}, True),
+        ("gemini-cli", {"enabled": True, "outfile": ".gemini/telemetry.log"}, False),
+        ("gemini-cli", {"enabled": False, "otlpEndpoint": "http://127.0.0.1:8321"}, False),
+        ("gemini-cli", "on", False),
+        ("claude-code", {"enabled": True}, False),
+    ],
+)
+def test_it_is_told_when_telemetry_tells_the_calls_as_well(connect, home, agent, telemetry, told):
+    """Where hooks tell no ids, a person is to know through what the calls would count twice."""
+    file = home / FILES[agent]
+    file.parent.mkdir()
+    file.write_text(json.dumps({"telemetry": telemetry}), "utf-8")
+    assert ("telemetry is on" in connect(agent, "--yes").output) is told
 
 
 def test_a_change_in_the_meantime_is_kept(home):

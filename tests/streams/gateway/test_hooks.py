@@ -201,6 +201,26 @@ async def test_spooled(client: Client, wire: Since) -> None:
     assert (len(events), len({each.event_id for each in events})) == (5, 2)
 
 
+async def test_a_payload_that_is_hardly_json_is_read_the_same_at_once_and_later(client: Client, wire: Since) -> None:
+    """Half of a surrogate pair, or a byte that is no UTF-8, loses no call, the gateway being there or away."""
+    at = "2026-01-01T00:00:00Z"
+    head = f'{{"agent":"claude-code","mode":"observe","privacy":"full","at":"{at}","payload":'.encode()
+    whole = json.dumps(payload("h8", tool_use_id="t8", tool_input={"command": "ls \ud800"})).encode()
+    mended = (whole, whole.replace(b"\\ud800", b"\xff"), whole.replace(b"\\ud800", b"\x01"))
+    assert len(set(mended)) == len(mended)
+    for body in mended:
+        assert (await client.post(f"{HOOK}?privacy=full&at={at}", body)).status == 200
+        kept = await client.post("/v1/hooks", head + body + b"}\n", NDJSON)
+        assert (kept.status, kept.json["accepted"]) == (200, 1)
+    events = await published(wire, topics.TOOL_CALLS)
+    assert len(events) == 2 * len(mended)
+    assert all(now == then for now, then in zip(events[::2], events[1::2], strict=True))
+    cut = whole[:-9]
+    assert (await client.post(HOOK, cut)).status == 400
+    kept = await client.post("/v1/hooks", head + cut + b"}\n", NDJSON)
+    assert "no JSON" in kept.json["refused"][0]["reason"]
+
+
 async def test_refused(client: Client) -> None:
     """Hooks that are not known, payloads of which nothing can be made, and wrong words of the address are refused."""
     for path, body, kind, status in (

@@ -13,6 +13,7 @@ import pytest
 
 from schemas import topics
 from schemas.decode import MAX_VALUE_BYTES
+from streams.expiry import expiry
 from streams.gateway import gateway, hooks, items
 from streams.gateway.refused import too_large
 from streams.gateway.settings import LEAST_TOKEN_CHARS, MAX_BODY_BYTES, GatewaySettings
@@ -170,6 +171,10 @@ async def test_names_of_the_host(named: Client, host: str, status: int) -> None:
         status,
         "" if status == 200 else "this gateway has no such name",
     )
+    for page in ("/metrics", "/healthz", "/readyz"):  # what they tell is no stranger's to read either
+        shown = await named.get(page, Host=host)
+        assert (page, shown.status) == (page, status)
+        assert (b"no such name" in shown.body) is (status == 421)
 
 
 async def test_open_to_the_network(opening: Opening, caplog: pytest.LogCaptureFixture) -> None:
@@ -271,6 +276,7 @@ async def test_encrypted(opening: Opening, tmp_path: Any) -> None:
         assert client.url.startswith("https://")
         async with client.session.post(client.url + CALLS, json=call(0), ssl=context) as given:
             assert (given.status, "Strict-Transport-Security" in given.headers) == (200, True)
+        assert client.measured("traction_certificate_expiry_timestamp_seconds", certificate="pages") == expiry(cert)
 
 
 async def _half(client: Client, body: bytes | None = None) -> tuple[asyncio.StreamWriter, bytes]:

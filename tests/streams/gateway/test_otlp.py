@@ -106,6 +106,40 @@ async def test_each_rejection_names_its_place(client: Client, monkeypatch: pytes
     assert re.match(r"span [0-9a-f]{16}: more than \d+ bytes", partial["errorMessage"])
 
 
+@pytest.mark.parametrize("kept", [False, True])
+async def test_a_call_that_a_hook_told_without_its_id_counts_once(
+    client: Client,
+    wire: Since,
+    kept: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Where hooks tell calls without ids, telemetry of their session gives no call again; other sessions' does."""
+    hook = {
+        "session_id": "g1",
+        "hook_event_name": "AfterTool",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "tool_name": "read_file",
+        "tool_input": {"path": "a"},
+        "tool_response": {"llmContent": "text"},
+    }
+    if kept:
+        line = {"agent": "gemini-cli", "at": "2026-01-01T00:00:01Z", "payload": hook}
+        await client.post("/v1/hooks", line, "application/x-ndjson")
+    else:
+        await client.post("/v1/hooks/gemini-cli", hook)
+    record = {"event.name": "gemini_cli.tool_call", "function_name": "read_file", "function_args": '{"path": "a"}'}
+    response = {"event.name": "gemini_cli.api_response", "session.id": "g1", "input_token_count": 7}
+    told = [log(1, {**record, "session.id": "g1"}), log(2, {**record, "session.id": "g2"}), log(3, response)]
+    before = client.measured("traction_otlp_lacking_total", signal="logs", what="result")
+    assert (await client.post("/v1/logs", logs_json(*told))).status == 200
+    assert (await client.post("/v1/traces", traces_json(tool(1, "g1"), tool(2, "g2")))).status == 200
+    calls = await published(wire, topics.TOOL_CALLS)
+    assert sorted(each.session_id for each in calls) == ["g1", "g2", "g2"]
+    assert [each.usage.input_tokens for each in await published(wire, topics.SESSIONS)] == [7]
+    for signal in ("logs", "traces"):
+        assert client.measured("traction_otlp_passed_total", signal=signal, reason="same_call") == 1
+    assert client.measured("traction_otlp_lacking_total", signal="logs", what="result") == (before or 0) + 1
+
+
 async def test_what_is_lacking(client: Client, wire: Since) -> None:
     """Spans without a session or arguments, and those of other kinds, are counted by reason; none seem equal calls."""
     await client.post("/v1/traces", traces_json(tool(1, None), tool(2, None), span(3, "chat"), span(4, "GET /")))

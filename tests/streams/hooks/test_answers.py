@@ -48,7 +48,7 @@ GEMINI_STOPPING = {"continue": False, "stopReason": TEXT, "reason": TEXT}
 @pytest.mark.parametrize(
     ("agent", "hook", "action", "expected"),
     [
-        ("claude-code", "PreToolUse", "stop", STOPPING),
+        ("claude-code", "PreToolUse", "stop", STOPPING | DENIAL[ENDED]),
         ("claude-code", "PostToolUse", "stop", STOPPING),
         ("claude-code", "PostToolUseFailure", "stop", STOPPING),
         ("claude-code", "UserPromptSubmit", "stop", STOPPING),
@@ -92,7 +92,7 @@ def test_the_answer_is_the_agents_own(agent, hook, action, expected):
 def test_where_nobody_can_be_asked_the_session_is_stopped():
     """Asking is for agents with a person at hand."""
     unattended = {**CLAUDE_CODE["PreToolUse"], "permission_mode": "bypassPermissions"}
-    assert said("claude-code", unattended, "ask") == STOPPING
+    assert said("claude-code", unattended, "ask") == STOPPING | DENIAL[WAITS]
 
 
 @pytest.mark.parametrize(("agent", "hook"), CASES)

@@ -95,6 +95,23 @@ def test_words_tell_what_the_ladder_does_not(action: Any, answers: str | None, c
 
 
 @pytest.mark.parametrize(
+    ("action", "answers", "climb", "wanted"),
+    [
+        ("obeyed", "x1", {"stopped_ms": 1}, "terminate"),
+        ("obeyed", "d1", {"stopped_ms": 1}, ""),
+        ("ended", "x1", {"stopped_ms": 1}, ""),
+        ("obeyed", "x1", {"rung": "cooldown"}, "cooldown"),
+        ("obeyed", "x1", {}, ""),
+    ],
+)
+def test_a_session_that_was_stopped_says_what_stopped_it(action: Any, answers: str, climb: Any, wanted: str) -> None:
+    """Its ladder begins anew when it obeys, so that the answer to the termination tells; no other answer does."""
+    word = Control(event_id="c1", session_id="s1", occurred_at=NOW, action=action, answers=answers)
+    facts = Facts({"t1": ladder(**climb)}, words={"s1": [(NOW, word)]}, terminations=frozenset({"x1", "x9"}))
+    assert session_rows(facts, LATER)[0].rung == wanted
+
+
+@pytest.mark.parametrize(
     ("climb", "wanted"),
     [({"rung": "escalate_human", "loops": ["l1"]}, "for_person"), ({"cooldown_ms": ms(LATER)}, "cooling_down")],
 )

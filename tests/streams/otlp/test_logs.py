@@ -18,6 +18,7 @@ from schemas.events import SessionEvent, ToolCall
 from schemas.topics import TOPICS
 from streams.identity import record_id
 from streams.otlp import Mapped, Memory, decode_logs, decode_traces, map_logs, map_traces
+from streams.otlp.memory import MAX_HOOKED
 from tests.streams.otlp.otlp_kit import (
     BEGIN_NS,
     ENCODINGS,
@@ -245,6 +246,16 @@ def test_the_same_record_has_the_same_event_id_whenever_it_comes():
     assert first == again != later.event.event_id
     numbers = [only(CLAUDE | {"event.sequence": n}, body="claude_code.tool_result").event_id for n in (0, 1, 1)]
     assert numbers[0] != numbers[1] == numbers[2]
+
+
+def test_sessions_whose_hooks_tell_their_calls_are_remembered_within_a_bound():
+    """As many as can be, and the one whose hook was heard of longest ago goes first."""
+    memory = Memory()
+    for number in (*range(MAX_HOOKED), 0):
+        memory.hear_hook(f"s{number}")
+    assert all(memory.has_hooks(f"s{number}") for number in range(MAX_HOOKED))
+    memory.hear_hook("one more")
+    assert [memory.has_hooks(session) for session in ("s0", "s1", "s2", "one more")] == [True, False, True, True]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])

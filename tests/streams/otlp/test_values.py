@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from streams.otlp.values import read_arguments, read_result
+from schemas.events import ToolCall
+from streams.otlp import Memory, decode_traces, map_traces
+from streams.otlp.attributes import RESULT
+from streams.otlp.values import read_arguments, read_result, result_in
+from tests.streams.otlp.otlp_kit import RECEIVED, span, traces_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(st.characters(codec="utf-8"), max_size=5),
@@ -74,6 +78,52 @@ def test_a_result_is_what_the_model_saw(value, wanted, failed):
     assert read_result(value) == (wanted, failed)
     if isinstance(value, dict):
         assert read_result(json.dumps(value)) == (wanted, failed)
+
+
+BLOCKS = [{"type": "text", "text": "1 failed"}, {"type": "text", "text": "in 2 s"}]
+ROWS = [{"type": "user", "text": "an object of the tool's own"}]
+GENAI, OPENINFERENCE, OPENLLMETRY, CODEX = RESULT
+AS_JSON = {"output.mime_type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {GENAI: json.dumps(BLOCKS)},
+        {GENAI: BLOCKS},
+        {GENAI: json.dumps({"content": BLOCKS})},
+        {OPENLLMETRY: json.dumps(BLOCKS)},
+        {OPENLLMETRY: json.dumps({"output": BLOCKS})},
+        {OPENLLMETRY: json.dumps("1 failed\nin 2 s")},
+        {OPENINFERENCE: json.dumps(BLOCKS), **AS_JSON},
+        {OPENINFERENCE: json.dumps({"content": BLOCKS, "isError": False}), **AS_JSON},
+    ],
+)
+def test_content_that_came_as_a_string_is_the_text_that_it_is_as_a_value(attributes):
+    """Where the conventions have a value's JSON in the attribute, the same result is the same whichever way it came."""
+    spans = traces_json(span(0, "execute_tool t", {"gen_ai.operation.name": "execute_tool", **attributes}))
+    [made] = map_traces(decode_traces(spans, "json"), RECEIVED, Memory()).events
+    assert isinstance(made.event, ToolCall)
+    assert made.event.result == "1 failed\nin 2 s"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {CODEX: json.dumps(BLOCKS)},
+        {OPENINFERENCE: json.dumps(BLOCKS)},
+        {OPENINFERENCE: json.dumps(BLOCKS), "output.mime_type": "text/plain"},
+        {GENAI: json.dumps(ROWS)},
+        {GENAI: json.dumps({"content": ROWS})},
+        {GENAI: json.dumps({"content": BLOCKS, "rows": 2})},
+        {GENAI: '"quoted by the tool"'},
+        {OPENLLMETRY: '"begun and "never ended"'},
+        {GENAI: "[not JSON]"},
+    ],
+)
+def test_output_that_happens_to_be_json_stays_the_text_that_it_is(attributes):
+    """What a tool printed is nobody's to read as something else, nor are objects of its own."""
+    assert result_in(attributes) == (next(iter(attributes.values())), False)
 
 
 @settings(deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -51,8 +52,9 @@ def rows(*words: object) -> dict[str, Any]:
 
 
 @pytest.fixture
-def good(file: Path) -> Path:
-    """Write a policy."""
+def good(file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a policy, the secret of whose sink is there."""
+    monkeypatch.setenv("CHAT", "https://hooks.slack.com/services/T0/B0/x")
     file.write_text(TEXT, "utf-8")
     return file
 
@@ -65,6 +67,7 @@ def test_a_good_policy(good: Path) -> None:
         "ok": True,
         "file": str(good),
         "problems": [],
+        "unchecked": [],
         "rules": ["docs", "sensitive"],
         "sinks": ["chat"],
     }
@@ -82,6 +85,46 @@ def test_faults_end_with_3(good: Path) -> None:
     found = run("check", "--json", good)
     assert (code(found), found.stderr) == (3, "")
     assert (json.loads(found.stdout)["ok"], len(json.loads(found.stdout)["problems"])) == (False, 2)
+
+
+def test_a_secret_that_is_not_here_is_no_fault(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy is checked where no secret is: which were not looked at is told."""
+    monkeypatch.delenv("CHAT")
+    result = run("check", good)
+    assert (code(result), result.stderr) == (0, "")
+    assert result.stdout.splitlines()[0].startswith(f"not checked: {good}: [sinks.chat]: `url_env`")
+    found = json.loads(run("check", "--json", good).stdout)
+    assert (found["ok"], found["problems"], len(found["unchecked"])) == (True, [], 1)
+
+
+WRONG = "no secret of that kind"
+
+
+@pytest.mark.parametrize(
+    ("sink", "secret", "wrong"),
+    [
+        ('type = "webhook"\nurl = "https://example.com"\nsecret_env = "KEY"', WRONG, True),
+        ('type = "webhook"\nurl = "https://example.com"\nsecret_env = "KEY"', "whsec_" + "A" * 32, False),
+        ('type = "pagerduty"\nrouting_key_env = "KEY"', WRONG, True),
+        ('type = "slack"\nurl_env = "KEY"', WRONG, True),
+        ('type = "github"\ntoken_env = "KEY"', WRONG, True),
+    ],
+)
+def test_what_the_start_refuses_the_check_refuses(
+    file: Path, monkeypatch: pytest.MonkeyPatch, sink: str, secret: str, *, wrong: bool
+) -> None:
+    """A secret that is no such is a fault in the words of `traction escalate`, not quoted; a good one is none."""
+    file.write_text(f"[sinks.out]\n{sink}\n", "utf-8")
+    monkeypatch.setenv("KEY", secret)
+    checked = run("check", file)
+    words = ["escalate", "--bootstrap", "127.0.0.1:1", "--policy", str(file)]
+    started = CliRunner().invoke(traction, words, standalone_mode=False).exception
+    assert code(checked) == (3 if wrong else 0)
+    assert isinstance(started, click.UsageError) == wrong
+    if wrong:
+        told = checked.stderr.removeprefix("error: ").strip()
+        assert told in str(started)
+        assert secret not in checked.stderr
 
 
 def test_what_cannot_be_read_ends_with_1(tmp_path: Path) -> None:

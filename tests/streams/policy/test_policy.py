@@ -13,7 +13,7 @@ from streams.policy import policy as module
 from streams.policy.conditions import When, read_glob
 from streams.policy.ladder import merge
 from streams.policy.model import RUNGS, Ladder
-from streams.policy.policy import Policy, Rule
+from streams.policy.policy import OBSERVED, Policy, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +110,19 @@ def test_memory_is_bounded(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
         assert policy.limits(REVIEW, DOCS).ping_pong.warn == 3
         assert policy.ladder(REVIEW, DOCS).budget.cooldown == 0
         assert max(len(policy._held), len(policy._limits), len(policy._ladders)) <= 3
+
+
+def test_agents_that_are_observed_are_asked_nothing_unless_a_rule_says_so(read: Read) -> None:
+    """Their mode is observe also where one is set for everyone, and a rule may set another; the ladder is the same."""
+    watched = Agent(role=OBSERVED)
+    for policy in (Policy(), read('[limits]\nmode = "enforce"\nping_pong.warn = 4')):
+        assert (policy.limits(watched, DOCS).mode, policy.limits(REVIEW, DOCS).mode) == ("observe", "enforce")
+        assert policy.limits(watched, DOCS) is policy.limits(watched, None)
+        assert policy.limits(watched, None).layers["mode"] == "role:observed"
+        assert policy.limits(None, None) is policy.common
+        assert policy.ladder(watched, None) == policy.ladder(None, None)
+    some = read('[[rule]]\nname = "here"\nwhen = { role = "observed", repo = "acme/docs" }\nlimits.mode = "warn"')
+    assert (some.limits(watched, DOCS).mode, some.limits(watched, None).mode) == ("warn", "observe")
 
 
 def test_a_rule_that_does_not_fit_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
