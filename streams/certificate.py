@@ -6,8 +6,11 @@ It keeps the old one while the new files make no sense, since they are seldom wr
 from __future__ import annotations
 
 import logging
+import math
 import ssl
 from typing import TYPE_CHECKING
+
+from streams.expiry import expiry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +35,8 @@ class Certificate:
 
     def __init__(self, certfile: Path, keyfile: Path) -> None:
         self._files = certfile, keyfile
+        self.expiry = math.nan
+        """When the one in use runs out, in seconds since 1970; NaN where that cannot be told."""
         self._seen = self._look()
         self._context = self._load()
 
@@ -79,4 +84,5 @@ class Certificate:
                 f"the pages' certificate {certfile} or key {keyfile} cannot be read ({problem.strerror}): give files "
                 "that are there and that this process may read"
             ) from None
+        self.expiry = expiry(certfile)
         return context

@@ -44,9 +44,13 @@ SHARED_KEYS = (
     "ssl_cafile",
     "ssl_certfile",
     "ssl_keyfile",
+    "stall_seconds",
     "store",
 )
-"""Keys of the shared table: the options that `streams.cli.options` makes shared, which are all strings."""
+"""Keys of the shared table: the options that `streams.cli.options` makes shared."""
+
+SHARED_NUMBERS = ("stall_seconds",)
+"""Those of them that are numbers; the others are strings."""
 
 LIMITS_TABLE = "limits"
 """The table of the detectors' limits, handed on as it is."""
@@ -191,7 +195,10 @@ def load(path: Path, commands: Collection[str]) -> Config:
     for key, value in tables.get(SHARED_TABLE, {}).items():
         if key not in SHARED_KEYS:
             raise ConfigError(f"{path}: table [{SHARED_TABLE}] has no key `{key}`; {suggest(key, SHARED_KEYS)}")
-        if not isinstance(value, str):
+        if key in SHARED_NUMBERS:
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ConfigError(f"{path}: table [{SHARED_TABLE}] wants a number for `{key}`; write {key} = 120")
+        elif not isinstance(value, str):
             raise ConfigError(f'{path}: table [{SHARED_TABLE}] wants a string for `{key}`; write {key} = "..."')
     return Config(path, tables)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
@@ -18,6 +18,7 @@ from streams.escalation.metrics import EscalationMetrics
 from streams.gateway.bridge import BridgeSettings
 from streams.gateway.metrics import BridgeMetrics, GatewayMetrics
 from streams.kafka import KafkaSettings
+from streams.metrics import Certificate, ProcessMetrics
 from streams.policy.metrics import PolicyMetrics
 from streams.sinks.metrics import SinkMetrics
 from streams.topics import DEFAULT_APP_ID, task_events_name
@@ -76,23 +77,33 @@ class _Listing(CollectorRegistry):
             self.made.append(collector)
 
 
+Metrics = TypeVar("Metrics", bound=ProcessMetrics)
+
+
+def _certified(metrics: Metrics) -> Metrics:
+    """Have all certificates that a process may have."""
+    for each in get_args(Certificate):
+        metrics.watch_certificate(each, float)
+    return metrics
+
+
 def _worker(registry: CollectorRegistry) -> None:
-    WorkerMetrics(registry, WorkerSettings().inputs).watch_disk(Path())
+    _certified(WorkerMetrics(registry, WorkerSettings().inputs)).watch_disk(Path())
     PolicyMetrics(registry)
 
 
 def _escalate(registry: CollectorRegistry) -> None:
     topics = (KafkaSettings().topic(ALERTS), task_events_name(DEFAULT_APP_ID))
-    SinkMetrics(registry, EscalationMetrics(registry, topics).dead_letters).add("")
+    SinkMetrics(registry, _certified(EscalationMetrics(registry, topics)).dead_letters).add("")
     PolicyMetrics(registry)
 
 
 def _ingest(registry: CollectorRegistry) -> None:
-    GatewayMetrics(registry, KafkaSettings())
+    _certified(GatewayMetrics(registry, KafkaSettings()))
 
 
 def _bridge(registry: CollectorRegistry) -> None:
-    BridgeMetrics(registry, KafkaSettings(), BridgeSettings().topics)
+    _certified(BridgeMetrics(registry, KafkaSettings(), BridgeSettings().topics))
 
 
 PROCESSES: Final[Mapping[Process, Callable[[CollectorRegistry], None]]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from prometheus_client import (
     Counter,
@@ -24,11 +24,14 @@ from schemas.invalid import Reason
 from streams.labels import Bounded, create
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from prometheus_client import CollectorRegistry
 
     from streams.pages import Health
+
+Certificate = Literal["kafka", "pages"]
+"""A certificate of a process's own: what it shows to brokers, and what its pages show."""
 
 SECONDS_TO_ALERT: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """From an event's append to the alert's commit, and from there to the answer's. Edges are where something is promised:
@@ -81,6 +84,17 @@ class ProcessMetrics:
         self._healthy = Gauge(
             "traction_healthy", "1 when /healthz says that the process makes progress, else 0.", registry=registry
         )
+        self._certificates = Gauge(
+            "traction_certificate_expiry_timestamp_seconds",
+            "When a certificate in use runs out, in seconds since 1970: this process's own for the brokers as it was "
+            "read at the start, and that of the pages; not there without one.",
+            ["certificate"],
+            registry=registry,
+        )
+
+    def watch_certificate(self, certificate: Certificate, expiry: Callable[[], float]) -> None:
+        """Show when a certificate runs out, asked at each scrape: `expiry` gives seconds since 1970."""
+        self._certificates.labels(certificate).set_function(expiry)
 
     def watch_health(self, health: Health) -> None:
         """Show what the pages of health say, asked at each scrape."""

@@ -12,6 +12,7 @@ import hmac
 import ipaddress
 import json
 import logging
+import math
 import time
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -36,6 +37,10 @@ logger = logging.getLogger(__name__)
 STALL_SECONDS = 120.0
 """How long work may lie waiting untouched before the process counts as stuck. Longer than a rebalance (60 s at most)
 and than the election of a broker's leader: to restart a process for nothing costs a rebalance."""
+
+STALL_BOUNDS = (1.0, 3_600.0)
+"""What may be set in its place, in seconds. Looks are so much closer together that the brokers are asked sixteen
+times a second at the least; beyond an hour nobody would be told of a process that hangs."""
 
 STOP_SECONDS = 1.0
 """How long a page that is being written may hold up the end of the process."""
@@ -91,7 +96,8 @@ class Health:
         stall_seconds: float = STALL_SECONDS,
     ) -> None:
         self._clock = clock
-        self._stall_seconds = stall_seconds
+        self.stall_seconds = stall_seconds
+        """How long work may lie waiting untouched, in seconds."""
         self._conditions: dict[str, str] = dict.fromkeys(conditions, "not yet")
         self._progress: dict[str, _Progress] = {}
 
@@ -128,7 +134,7 @@ class Health:
         self._progress.pop(name, None)
 
     def _blind(self, last: _Progress, now: float) -> bool:
-        return now - last.seen > self._stall_seconds / 4
+        return now - last.seen > self.stall_seconds / 4
 
     def live(self) -> Verdict:
         """Say whether the process is alive."""
@@ -136,13 +142,15 @@ class Health:
         for name, last in self._progress.items():
             waiting = last.end - last.position
             still = last.seen - last.since
-            stuck = waiting > 0 and still >= self._stall_seconds
+            stuck = waiting > 0 and still >= self.stall_seconds
             checks[name] = f"stuck at {last.position} for {still:.0f} s with {waiting} waiting" if stuck else "ok"
         return _verdict(checks)
 
     def ready(self) -> Verdict:
-        """Say whether the process is ready."""
-        return _verdict(dict(self._conditions))
+        """Say whether the process is ready: whether all conditions hold, and what it has to do makes progress."""
+        # What hangs may be what keeps the conditions: they would say for ever what held when it began.
+        stuck = {name: state for name, state in self.live().checks.items() if state != "ok"}
+        return _verdict(self._conditions | stuck)
 
 
 def _verdict(checks: dict[str, str]) -> Verdict:
@@ -180,6 +188,22 @@ def bears(request: web.BaseRequest, tokens: Iterable[str]) -> bool:
     return scheme.lower() == "bearer" and any(same)
 
 
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+"""What every machine calls itself."""
+
+NO_SUCH_NAME = (
+    "this gateway has no such name; call it localhost or 127.0.0.1, or give traction ingest the name with --host-name"
+)
+
+
+def host_named(request: web.BaseRequest) -> str:
+    """Give the name by which the host was asked for, without a port; browsers always tell it."""
+    name = request.headers.get("Host", LOCAL_NAMES[0]).strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name.partition(":")[0].removesuffix(".")
+
+
 @dataclass(frozen=True, slots=True)
 class PageSettings:
     """Where the pages are, and who may read them.
@@ -191,9 +215,11 @@ class PageSettings:
             for nothing, and the details are shown to this machine alone.
         certfile: our certificate and what is between it and its authority, PEM; None for plain HTTP.
         keyfile: its private key, PEM, without a passphrase.
+        stall_seconds: see `Health`.
 
     Raises:
-        ValueError: the settings contradict each other, or no request could carry the token.
+        ValueError: the settings contradict each other, no request could carry the token, or the stall limit is out of
+            its bounds.
     """
 
     host: str = "127.0.0.1"
@@ -201,12 +227,16 @@ class PageSettings:
     token: str | None = field(default=None, repr=False)
     certfile: Path | None = None
     keyfile: Path | None = None
+    stall_seconds: float = STALL_SECONDS
 
     def __post_init__(self) -> None:
         if bool(self.certfile) != bool(self.keyfile):
             raise ValueError("encrypted pages need both the certificate file and the key file")
         if self.token is not None:
             check_token(self.token, "the pages'")
+        least, most = STALL_BOUNDS
+        if not least <= self.stall_seconds <= most:
+            raise ValueError(f"the stall limit must be {least:g} to {most:,.0f} seconds, not {self.stall_seconds:g}")
 
     @property
     def local(self) -> bool:
@@ -228,6 +258,7 @@ class Pages:
         health: what `/healthz` and `/readyz` show.
         bounds: what strangers can take of the process.
         others: answers what is for none of the pages, in processes that serve more than these.
+        names: by which requests may name this host, in small letters; None for any.
     """
 
     def __init__(
@@ -238,13 +269,16 @@ class Pages:
         *,
         bounds: Bounds | None = None,
         others: Handler | None = None,
+        names: frozenset[str] | None = None,
     ) -> None:
         self._settings = settings
+        self._names = names
         self._registry = registry
         self._health = health
         self._bounds = bounds or Bounds()
         self._others = others
         self._server: PageServer | None = None
+        self._certificate: Certificate | None = None
         self._pages: dict[str, Callable[[web.BaseRequest], web.Response]] = {
             "/metrics": self._metrics,
             "/healthz": lambda request: self._verdict(request, self._health.live()),
@@ -252,6 +286,15 @@ class Pages:
         }
         self.url = ""
         """Where the pages are; empty before the start."""
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether they are to be encrypted."""
+        return self._settings.certfile is not None
+
+    def expiry(self) -> float:
+        """Give when their certificate runs out, in seconds since 1970; NaN before the start, and without one."""
+        return self._certificate.expiry if self._certificate is not None else math.nan
 
     async def start(self) -> None:
         """Begin to serve.
@@ -280,7 +323,7 @@ class Pages:
                 f"the pages cannot listen on {host}:{port} ({problem.strerror or problem}): "
                 "give another --host or --port"
             ) from problem
-        self._server = server
+        self._server, self._certificate = server, certificate
         name = f"[{host}]" if ":" in host else host
         self.url = f"http{'s' if certificate is not None else ''}://{name}:{port}"
         if not settings.local and settings.token is None:
@@ -299,6 +342,8 @@ class Pages:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._others is not None and request.path not in self._pages:
             return await self._others(request)
+        if self._names is not None and host_named(request) not in self._names:
+            return answer(HTTPStatus.MISDIRECTED_REQUEST, f"{NO_SUCH_NAME}\n")
         if request.method not in METHODS:
             return answer(
                 HTTPStatus.METHOD_NOT_ALLOWED, "the pages can only be read\n", headers={"Allow": ", ".join(METHODS)}

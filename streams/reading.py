@@ -66,6 +66,8 @@ class Reader:
         self._client = client
         self._partitions = partitions
         self._seconds = seconds
+        self.turns = 0
+        """How often `follow` fetched; rises as long as it is followed, whether anything comes or not."""
 
     def has(self, name: str) -> bool:
         """Tell whether a topic is there."""
@@ -139,7 +141,9 @@ class Reader:
         standing = dict(positions)
         self._go_to(standing)
         while True:
-            for tp, records in (await self._client.getmany(timeout_ms=POLL_MS)).items():
+            fetched = await self._client.getmany(timeout_ms=POLL_MS)
+            self.turns += 1
+            for tp, records in fetched.items():
                 for record in records:
                     standing[tp] = record.offset + 1
                     if key in {None, record.key}:
@@ -148,6 +152,19 @@ class Reader:
             if added:
                 standing |= added
                 self._go_to(standing)
+
+    async def standing(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Give, of each partition that is followed, what is read next, and where it ends as the brokers say now.
+
+        Markers of transactions count as read.
+
+        Raises:
+            KafkaError: the brokers cannot be asked.
+        """
+        # The positions come first: an end that was learnt later cannot lie before them.
+        positions = {tp: await self._client.position(tp) for tp in self._client.assignment()}
+        ends = await self._client.end_offsets(list(positions)) if positions else {}
+        return {tp: (position, ends[tp]) for tp, position in positions.items()}
 
     def _go_to(self, positions: Positions) -> None:
         self._client.assign(list(positions))

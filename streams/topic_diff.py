@@ -152,6 +152,18 @@ async def diff_topics(
     return compare(wanted, found, copies(replication, brokers))
 
 
+async def message_limits(settings: KafkaSettings, names: Collection[str]) -> dict[str, int]:
+    """Say how many bytes topics take at once (`max.message.bytes`); those that are not there are left out.
+
+    Raises:
+        KafkaUnavailable: the brokers cannot be reached.
+        KafkaError: a configuration may not be read.
+    """
+    async with running(admin(settings), settings) as client:
+        found = await _found(client, names)
+    return {name: int(each.config["max.message.bytes"]) for name, each in found.items()}
+
+
 def compare(wanted: Iterable[Plan], found: Mapping[str, Found], replication: int) -> Difference:
     """Compare topics as they should be with those that there are.
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from streams.kafka import KafkaSettings
 
-POLL_MS = 1_000
-"""How long one fetch may wait for news."""
+POLL_MS = 500
+"""How long one fetch may wait for news: half of the shortest stall limit, in which something must be seen to turn."""
 
 
 class WholeTopic:
@@ -36,6 +36,8 @@ class WholeTopic:
         self._consumer: AIOKafkaConsumer = consumer(kafka)
         self.positions: dict[TopicPartition, int] = {}
         """For each partition of the topic the offset to read next."""
+        self.turns = 0
+        """How often was read; rises as long as the topic is followed, whether anything comes or not."""
 
     async def start(self) -> None:
         """Read the whole topic.
@@ -71,6 +73,7 @@ class WholeTopic:
         await stop_client(self._consumer)
 
     async def _take(self) -> int:
+        self.turns += 1
         fetched: dict[TopicPartition, list[ConsumerRecord]] = await self._consumer.getmany(timeout_ms=POLL_MS)
         for tp, records in fetched.items():
             for record in records:

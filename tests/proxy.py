@@ -60,6 +60,10 @@ class Proxy:
         """Let nothing through any more, on old connections and new ones, and give how many there are."""
         return self._call(self._stall)
 
+    def strand(self) -> int:
+        """Let nothing through any more on the connections there are, for good, and give how many; new ones flow."""
+        return self._call(self._strand)
+
     def flow(self) -> None:
         """Let everything through again, what was held back first."""
         self._call(self._flow)
@@ -91,6 +95,12 @@ class Proxy:
         self._flowing.clear()
         return len(self._writers) // 2
 
+    async def _strand(self) -> int:
+        self._flowing.clear()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        return len(self._writers) // 2
+
     async def _flow(self) -> None:
         self._flowing.set()
 
@@ -99,13 +109,15 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         self.connections += 1
+        flowing = self._flowing
         both: tuple[asyncio.StreamWriter, ...] = (writer,)
         try:
-            await self._flowing.wait()
+            await flowing.wait()
             far_reader, far_writer = await asyncio.open_connection(self._host, self._target)
             both = (writer, far_writer)
             self._writers.update(both)
-            pumps = [asyncio.create_task(self._pump(*ends)) for ends in ((reader, far_writer), (far_reader, writer))]
+            ways = ((reader, far_writer), (far_reader, writer))
+            pumps = [asyncio.create_task(self._pump(*ends, flowing)) for ends in ways]
             try:
                 await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -119,10 +131,10 @@ class Proxy:
             for each in both:
                 each.close()
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flowing: asyncio.Event) -> None:
         try:
             while data := await reader.read(CHUNK):
-                await self._flowing.wait()
+                await flowing.wait()
                 writer.write(data)
                 await writer.drain()
         except OSError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from deploy.grafana.board import Section
-from deploy.grafana.look import EACH, GREEN, RED, Query
+from deploy.grafana.look import EACH, GREEN, RED, Query, runbook
 from deploy.grafana.panels import lines
 from deploy.grafana.queries import highest, of, rate
-from deploy.grafana.slo import FULL_CORE
+from deploy.grafana.slo import CERTIFICATE_SECONDS, FULL_CORE, LIVE_SHARE
 from deploy.grafana.tables import Column, grid
+
+EACH_BY = ("job", "instance")
 
 
 def processes() -> Section:
@@ -46,14 +48,47 @@ def processes() -> Section:
                 [Query(f"{rate('process_cpu_seconds_total', 'job', 'instance')}", EACH)],
                 "short",
                 steps=[(FULL_CORE, RED)],
-                width=12,
+                width=6,
             ),
             lines(
                 "Memory",
                 "Memory that each process holds. Good: level, once all sessions that live at a time have been seen.",
                 [Query(highest("process_resident_memory_bytes", "job", "instance"), EACH)],
                 "bytes",
-                width=12,
+                width=6,
+            ),
+            lines(
+                "Sessions kept decoded",
+                "Of the sessions and tasks that a worker may keep decoded (--live-sessions), how many it does. At its "
+                "limit others are decoded for each event. Good: below 95 %, or a worker that is not busy.",
+                [
+                    Query(
+                        f"({highest('traction_live_sessions', *EACH_BY)} + {highest('traction_live_tasks', *EACH_BY)}) "
+                        f"/ {highest('traction_live_states_limit', *EACH_BY)}",
+                        EACH,
+                    )
+                ],
+                "percentunit",
+                steps=[(LIVE_SHARE, RED)],
+                top=1,
+                width=6,
+            ),
+            lines(
+                "Certificates",
+                "How long the certificates of processes are valid still: their own for the brokers (kafka), and those "
+                "of their pages. Good: above a week. The brokers' own are not seen here.",
+                [
+                    Query(
+                        f"min by (job, instance, certificate) ({of('traction_certificate_expiry_timestamp_seconds')}) "
+                        "- time()",
+                        f"{EACH} {{{{certificate}}}}",
+                    )
+                ],
+                "s",
+                steps=[(CERTIFICATE_SECONDS, RED)],
+                none="none in use",
+                links=[runbook("TractionCertificateExpiring")],
+                width=6,
             ),
         ],
     )

@@ -6,8 +6,8 @@ from deploy.grafana.board import Section
 from deploy.grafana.budgets import budget
 from deploy.grafana.look import EACH, GREEN, ORANGE, PURPLE, RED, Query, runbook
 from deploy.grafana.panels import lines, number
-from deploy.grafana.queries import RECENT, grown, quantile, rate, share, total
-from deploy.grafana.slo import FULL_CORE, PUBLISH_SECONDS, READABLE, WORKER
+from deploy.grafana.queries import RECENT, grown, highest, quantile, rate, share, total
+from deploy.grafana.slo import FULL_CORE, PUBLISH_SECONDS, READABLE, VERDICTS_SECONDS, WORKER
 
 
 def unreadable() -> Section:
@@ -158,6 +158,17 @@ def gateway() -> Section:
                 "the alerts.",
                 [Query(rate("traction_gateway_verdicts_total", "action"), "{{action}}")],
                 "cps",
+                width=6,
+            ),
+            lines(
+                "Age of what the gateway knows of verdicts",
+                "How long ago a gateway last knew all directives and terminations that there were. Good: 5 s at most. "
+                f"Above {VERDICTS_SECONDS:g} s agents are told too late, and it is reported.",
+                [Query(highest("traction_verdicts_behind_seconds", "instance"), "{{instance}}")],
+                "s",
+                steps=[(VERDICTS_SECONDS, RED)],
+                links=[runbook("TractionVerdictsBehind")],
+                width=6,
             ),
             lines(
                 "OpenTelemetry: passed over, lacking, refused",
@@ -178,6 +189,7 @@ def gateway() -> Section:
                 ],
                 "cps",
                 links=[runbook("TractionSpansRefused")],
+                width=6,
             ),
             lines(
                 "Processor time",
@@ -186,6 +198,7 @@ def gateway() -> Section:
                 "none",
                 steps=[(0.7, ORANGE), (FULL_CORE, RED)],
                 links=[runbook("TractionProcessorFull")],
+                width=6,
             ),
         ],
     )

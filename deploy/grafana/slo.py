@@ -25,6 +25,9 @@ COMMIT_SECONDS = 2.5
 PUBLISH_SECONDS = 2.5
 """One request to the gateway of a hundred may wait so long for the brokers."""
 
+VERDICTS_SECONDS = 60.0
+"""So old may be what a gateway knows of directives and terminations."""
+
 QUEUE_SECONDS = 300.0
 """So old may the notification be that a sink is trying to deliver."""
 
@@ -39,6 +42,12 @@ SPINNING_SHARE = 0.4
 
 FULL_CORE = 0.9
 """A process uses one core at most; above this share of it, it is at its limit."""
+
+LIVE_SHARE = 0.95
+"""A worker that keeps more of the sessions decoded that it may soon decodes others for each event."""
+
+CERTIFICATE_SECONDS = 7 * 86_400
+"""A certificate that is valid for less has not been renewed when it should."""
 
 
 @dataclass(frozen=True, slots=True)

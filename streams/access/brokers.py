@@ -35,7 +35,8 @@ class NoRules(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "the brokers check no rights: everybody who can connect may do everything. Give them authorizer.class.name="
+            "the brokers check no rights: everybody who can connect may do everything, and nothing fails for want of a "
+            "right. Where that is not meant, give them authorizer.class.name="
             "org.apache.kafka.metadata.authorizer.StandardAuthorizer, and super.users for who administers them"
         )
 

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+EXIT_NO_RULES = 3
+
 Principals = dict[str, tuple[str, ...]]
 
 
@@ -138,6 +140,7 @@ Exit codes:
   0  all is well
   1  the brokers' rules are not what is needed, or Kafka cannot be used
   2  wrong use
+  3  the brokers check no rights: there is nothing to compare, and no right can be missing
 """,
 )
 def acl() -> None:
@@ -253,16 +256,20 @@ def _some(principals: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, 
 
 
 def _run(kafka: KafkaSettings, work: Callable[[], Coroutine[Any, Any, T]], *, as_json: bool) -> T:
+    code = 1
     try:
         return asyncio.run(work())
-    except (KafkaUnavailable, NoRules) as problem:
+    except NoRules as problem:
+        said, code = str(problem), EXIT_NO_RULES
+    except KafkaUnavailable as problem:
         said = str(problem)
     except (KafkaError, TimeoutError) as problem:
         said = str(unavailable(kafka, problem))
     if as_json:
         _print({"ok": False, "problems": [said]})
-        raise click.exceptions.Exit(1)
-    raise click.ClickException(said)
+    else:
+        click.echo(f"Error: {said}", err=True)
+    raise click.exceptions.Exit(code)
 
 
 def _commands(bootstrap: str, wanted: Iterable[Rule]) -> Iterable[str]:

@@ -9,7 +9,8 @@ from aiokafka.errors import KafkaError
 
 from streams.access.roles import DEFAULT_LOGS_TOPIC, DEFAULT_SPANS_TOPIC
 from streams.cli.loop import run
-from streams.cli.options import Number, kafka_options, log_options, page_options
+from streams.cli.member import member_options
+from streams.cli.options import kafka_options, log_options, page_options
 from streams.cli.output import announce
 from streams.gateway.bridge import BridgeSettings
 from streams.gateway.bridge_process import serve_bridge
@@ -75,20 +76,7 @@ Exit codes:
     type=click.Choice(get_args(Level)),
     help="How much of tool calls' content goes on from here.",
 )
-@click.option(
-    "--session-timeout",
-    default=30.0,
-    type=Number(1, 1800),
-    metavar="SECONDS",
-    help="Without a sign of life for that long, its partitions go to others.",
-)
-@click.option(
-    "--transaction-timeout",
-    default=30.0,
-    type=Number(1, 900),
-    metavar="SECONDS",
-    help="After that long the brokers abort a transaction that was left open.",
-)
+@member_options
 @kafka_options
 @page_options(DEFAULT_PORT)
 @log_options
@@ -104,8 +92,8 @@ def bridge(
     no_logs: bool,
     encoding: CollectorEncoding,
     privacy: Level,
-    session_timeout: float,
-    transaction_timeout: float,
+    session_timeout_ms: int,
+    transaction_timeout_ms: int,
 ) -> int:
     """Bring OpenTelemetry's topics of a collector onto the agents' topics.
 
@@ -121,8 +109,8 @@ def bridge(
         logs_topic=None if no_logs else logs_topic,
         encoding=ENCODINGS[encoding],
         privacy=privacy,
-        session_timeout_ms=round(session_timeout * 1000),
-        transaction_timeout_ms=round(transaction_timeout * 1000),
+        session_timeout_ms=session_timeout_ms,
+        transaction_timeout_ms=transaction_timeout_ms,
     )
     try:
         return run(serve_bridge(kafka, settings, pages, announce))

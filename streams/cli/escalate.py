@@ -9,7 +9,8 @@ import click
 from aiokafka.errors import KafkaError
 
 from detectors import limits_from
-from streams.cli.options import Number, kafka_options, log_options, page_options, policy_option, with_policy
+from streams.cli.member import member_options
+from streams.cli.options import kafka_options, log_options, page_options, policy_option, with_policy
 from streams.cli.output import announce
 from streams.config import Config
 from streams.escalation.consumer import EscalationSettings
@@ -60,20 +61,7 @@ Exit codes:
 )
 @click.option("--app-id", default=DEFAULT_APP_ID, help="The workers' application id: whose answers are read.")
 @policy_option
-@click.option(
-    "--session-timeout",
-    default=30.0,
-    type=Number(1, 1800),
-    metavar="SECONDS",
-    help="Without a sign of life for that long, its partitions go to others.",
-)
-@click.option(
-    "--transaction-timeout",
-    default=30.0,
-    type=Number(1, 900),
-    metavar="SECONDS",
-    help="After that long the brokers abort a transaction that was left open.",
-)
+@member_options
 @kafka_options
 @page_options(DEFAULT_PORT)
 @log_options
@@ -86,8 +74,8 @@ def escalate(
     group: str | None,
     app_id: str,
     policy_file: Path | None,
-    session_timeout: float,
-    transaction_timeout: float,
+    session_timeout_ms: int,
+    transaction_timeout_ms: int,
 ) -> int:
     """Do what the policy says about loops, step by step, until they end.
 
@@ -99,8 +87,8 @@ def escalate(
     settings = EscalationSettings(
         group=group or default_group(app_id),
         app_id=app_id,
-        session_timeout_ms=round(session_timeout * 1000),
-        transaction_timeout_ms=round(transaction_timeout * 1000),
+        session_timeout_ms=session_timeout_ms,
+        transaction_timeout_ms=transaction_timeout_ms,
     )
     policy = with_policy(limits_from((config or Config()).layers), policy_file)
     try:

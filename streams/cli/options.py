@@ -25,7 +25,7 @@ from streams.cli.sections import CONNECTION, PAGES, SharedOption
 from streams.escalation.text import line
 from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
 from streams.masking import MaskingFormatter
-from streams.pages import PageSettings
+from streams.pages import STALL_BOUNDS, STALL_SECONDS, PageSettings
 from streams.policy.load import InvalidPolicy, UnreadablePolicy, read_policy
 from streams.policy.policy import Policy
 from streams.tokens import url_problem
@@ -229,6 +229,14 @@ def page_options(
             section=PAGES,
         )
         @shared("--page-keyfile", "Its private key, PEM, without a passphrase.", type=FILE, section=PAGES)
+        @shared(
+            "--stall-seconds",
+            "Seconds that work may wait untouched before /healthz says that the process hangs; longer than a "
+            "rebalance takes.",
+            default=STALL_SECONDS,
+            type=Number(*STALL_BOUNDS),
+            section=PAGES,
+        )
         @functools.wraps(command)
         def with_pages(
             *,
@@ -237,11 +245,12 @@ def page_options(
             page_token_file: Path | None,
             page_certfile: Path | None,
             page_keyfile: Path | None,
+            stall_seconds: float,
             **others: Any,
         ) -> Any:
             token = secret("TRACTION_PAGE_TOKEN", page_token_file, "--page-token-file")
             try:
-                pages = PageSettings(host=host, port=port, token=token, certfile=page_certfile, keyfile=page_keyfile)
+                pages = PageSettings(host, port, token, page_certfile, page_keyfile, stall_seconds)
             except ValueError as problem:
                 raise click.UsageError(str(problem)) from problem
             return command(pages=pages, **others)

@@ -20,12 +20,16 @@ from streams.policy.conditions import Facts, facts_of
 from streams.policy.explaining import Row, ladder_rows, limit_rows
 from streams.policy.load import InvalidPolicy, UnreadablePolicy, read_policy
 from streams.policy.lookup import Known, look_up
+from streams.sinks.errors import InvalidSinks, MissingSecret
+from streams.sinks.run import make
+from streams.sinks.settings import read_sinks
 from streams.timeline import counted, plain
 from streams.topics import DEFAULT_APP_ID
 from streams.worker.records import UnsupportedRecord
 
 if TYPE_CHECKING:
     from streams.kafka import KafkaSettings
+    from streams.policy.policy import Policy
 
 EXIT_UNREADABLE = 1
 EXIT_INVALID = 3
@@ -63,6 +67,10 @@ Examples:
   traction --config traction.toml policy check policy.toml     over the limits of the settings file
 
 \b
+Secrets of sinks that are in this environment, or in files that are here, are checked as traction escalate does at
+its start; those that are not here are named, and are no fault.
+
+\b
 Exit codes: 0 it can be used; 1 it cannot be read; 2 wrong use; 3 it has faults, all of which are told
 """,
 )
@@ -75,25 +83,43 @@ def check(config: Config | None, *, file: Path, as_json: bool) -> int:
     Each fault is told with its key and what to do about it.
     """
     problems: list[str] = []
+    unchecked: list[str] = []
     code, found = 0, None
     try:
         found = read_policy(file, _base(config))
+        problems, unchecked = _secrets(found, file)
+        code = EXIT_INVALID if problems else 0
     except UnreadablePolicy as problem:
         code, problems = EXIT_UNREADABLE, [str(problem)]
     except InvalidPolicy as problem:
         code, problems = EXIT_INVALID, [f"{file}: {told}" for told in problem.problems]
     if as_json:
-        whole: dict[str, Any] = {"ok": not code, "file": str(file), "problems": problems}
+        whole: dict[str, Any] = {"ok": not code, "file": str(file), "problems": problems, "unchecked": unchecked}
         if found is not None:
             whole |= {"rules": [rule.name for rule in found.rules], "sinks": sorted(found.sinks)}
         click.echo(json_text(whole, indent=2))
         return code
     for told in problems:
         click.echo(f"error: {plain(told)}", err=True)
-    if found is not None:
+    for told in unchecked:
+        click.echo(f"not checked: {plain(told)}")
+    if found is not None and not code:
         holds = f"{counted(len(found.rules), 'rule')}, {counted(len(found.sinks), 'sink')}"
         click.echo(f"{plain(str(file))} can be used: {holds}")
     return code
+
+
+def _secrets(policy: Policy, file: Path) -> tuple[list[str], list[str]]:
+    """Make the sinks as `traction escalate` does, and give what is wrong with secrets, and which are not here."""
+    problems, unchecked = [], []
+    for each in read_sinks(policy.sinks, str(file)):
+        try:
+            make(each, str(file))
+        except MissingSecret as problem:
+            unchecked.append(str(problem))
+        except InvalidSinks as problem:
+            problems.append(str(problem))
+    return problems, unchecked
 
 
 def _base(config: Config | None) -> Limits:

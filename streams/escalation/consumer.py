@@ -23,8 +23,8 @@ from streams.escalation.ladders import Totals
 from streams.escalation.outgoing import Outgoing
 from streams.escalation.ownership import Ownerships, Place
 from streams.fetching import UnreadableBatch
-from streams.kafka import KafkaSettings, consumer, running
-from streams.lag import BROKER, Applied, LagWatch
+from streams.kafka import KafkaSettings, consumer, start_client, stop_client
+from streams.lag import Applied, LagWatch
 from streams.topics import DEFAULT_APP_ID, default_group, task_events_name
 from streams.transaction import PositionMoved, write
 
@@ -61,9 +61,6 @@ SET_BACK_SECONDS = 1.0
 FITNESS_SECONDS = 10.0
 """Between two updates of what the pages show of fitness; scrapes are no more frequent."""
 
-CONDITIONS = (BROKER, "assigned", "taken")
-"""What must hold for the process to be ready."""
-
 
 @dataclass(frozen=True, slots=True)
 class EscalationSettings:
@@ -96,7 +93,7 @@ class Escalation:
         settings: see `EscalationSettings`.
         policy: what is done about loops; see `replace`.
         metrics: takes what is measured.
-        health: takes `CONDITIONS` and progress.
+        health: takes `streams.ownership.CONDITIONS` and progress.
         on_ready: is told the partitions when they are all taken: at first, and after every rebalance.
         clock: gives the time; read once in each turn.
     """
@@ -119,7 +116,7 @@ class Escalation:
         self._health = health
         self._on_ready = on_ready
         self._clock = clock
-        self._announced = 0
+        self._turns = 0
         self._ahead = 0.0
         self._fares = 0.0
         self._fared: list[Unit] = []
@@ -133,12 +130,12 @@ class Escalation:
             events=task_events_name(settings.app_id),
             transaction_timeout_ms=settings.transaction_timeout_ms,
         )
-        self._ownerships = Ownerships(self._place, self._fitness, metrics)
+        self._ownerships = Ownerships(self._place, self._fitness, metrics, health)
 
     def replace(self, policy: Policy) -> None:
         """Go by another policy from the next turn on."""
         self._policy = policy
-        for unit in self._ready():
+        for unit in self._ownerships.ready():
             unit.ladders.look_at_all()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -168,8 +165,11 @@ class Escalation:
         watch = LagWatch(self._kafka, self._metrics, self._health, self._applied, taking=self._under_way)
         offsets = consumer(self._kafka, isolation_level="read_uncommitted")
         async with contextlib.AsyncExitStack() as stack:
-            for each in (client, offsets, self._fitness):
-                await stack.enter_async_context(running(each, self._kafka))
+            clients = (client, offsets, self._fitness)
+            for each in clients:  # also those that do not come to be started, since one before them fails
+                stack.push_async_callback(stop_client, each)
+            for each in clients:
+                await start_client(each, self._kafka)
             self._ownerships.use(client, offsets)
             tasks = [
                 asyncio.create_task(watch.run(), name="lag watch"),
@@ -184,6 +184,7 @@ class Escalation:
                     self._ownerships.check()
                     self._tell()
                     await self._turn(client)
+                    self._turns += 1
             finally:
                 for task in tasks:
                     task.cancel()
@@ -202,10 +203,10 @@ class Escalation:
         4. Answer the partitions side by side. When what comes next cannot be read at all, first whatever was read
            before; what aiokafka had in hand of other partitions is gone then, although its positions lie behind it.
         """
-        if self._taking():
+        if self._ownerships.taking():
             await asyncio.sleep(TAKE_PAUSE)
             return
-        units = self._ready()
+        units = self._ownerships.ready()
         wanted = [feed.tp for unit in units for feed in unit.feeds if len(feed.queue) < BATCH_RECORDS]
         left = any(unit.behind or (unit.waiting is None and any(feed.queue for feed in unit.feeds)) for unit in units)
         fetched: Mapping[TopicPartition, list[ConsumerRecord]] = {}
@@ -215,7 +216,7 @@ class Escalation:
                 fetched = await self._fetch(client, wanted, 0 if left else POLL_MS)
             except UnreadableBatch as problem:
                 end = problem
-        units = self._ready()
+        units = self._ownerships.ready()
         for unit in units if end is None else ():
             for feed in unit.feeds:
                 await self._advance(client, feed, fetched.get(feed.tp, []))
@@ -223,8 +224,8 @@ class Escalation:
         self._notice_set_back(now, units)
         await asyncio.gather(*(self._act(unit, client, now) for unit in units))
         if end is not None:
-            while any(feed.queue for unit in self._ready() for feed in unit.feeds):
-                await asyncio.gather(*(self._act(unit, client, now, wait=False) for unit in self._ready()))
+            while any(feed.queue for unit in self._ownerships.ready() for feed in unit.feeds):
+                await asyncio.gather(*(self._act(unit, client, now, wait=False) for unit in self._ownerships.ready()))
             raise end
 
     async def _fetch(
@@ -239,7 +240,7 @@ class Escalation:
                 # Found before that partition was taken, once for each. All of these in one go: else the first partition
                 # would be asked for alone, and the others wait until the broker answers.
                 self._ownerships.check()  # else it would be found again and again where a partition cannot be taken
-                await asyncio.sleep(TAKE_PAUSE if self._taking() else 0)
+                await asyncio.sleep(TAKE_PAUSE if self._ownerships.taking() else 0)
                 continue
             except OffsetOutOfRangeError as problem:
                 for tp, offset in problem.args[0].items():
@@ -265,15 +266,9 @@ class Escalation:
                 unit.ladders.look_at_all()
         self._ahead = ahead
 
-    def _taking(self) -> bool:
-        return not all(unit.ready for unit in self._ownerships.current().values())
-
-    def _ready(self) -> list[Unit]:
-        return [unit for unit in self._ownerships.current().values() if unit.ready]
-
     async def _act(self, unit: Unit, client: AIOKafkaConsumer, now: datetime, *, wait: bool = True) -> None:
         async with unit.lock:
-            if not self._ownerships.owns(unit):
+            if not unit.owned:
                 return
 
             def drained(feed: Feed) -> bool:
@@ -286,37 +281,38 @@ class Escalation:
             turn.take(records, self._place.alerts)
             unit.behind = unit.caught_up and turn.pass_time(BATCH_RECORDS)
             batch = turn.end()
-            if batch.count or batch.outputs:
-                read = {record.topic for record in records}
+            read = {record.topic for record in records}
+            moved = [feed for feed in unit.feeds if feed.tp.topic in read or feed.deleted]
+            if batch.count or batch.outputs or moved:
                 await write(
                     unit.producer,
                     batch.outputs,
-                    {feed.tp: feed.next for feed in unit.feeds if feed.tp.topic in read},
+                    {feed.tp: feed.next for feed in moved},
                     group=self._settings.group,
-                    what=f"partition {unit.number} of {self._place.alerts}",
+                    what=f"{unit.name} of {self._place.alerts}",
                     metrics=self._metrics,
                 )
                 batch.measure(self._metrics, time.time())
             for feed in unit.feeds:
                 feed.done = feed.next
+                self._metrics.deleted_unread.inc(feed.deleted)
+                feed.deleted = 0
                 feed.timestamp = next(
                     (record.timestamp / 1000 for record in reversed(records) if record.topic == feed.tp.topic),
                     feed.timestamp,
                 )
 
     def _applied(self) -> Mapping[TopicPartition, Applied]:
-        return {feed.tp: Applied(feed.done, feed.timestamp) for unit in self._ready() for feed in unit.feeds}
+        return {feed.tp: Applied(feed.done, feed.timestamp) for unit in self._ownerships.ready() for feed in unit.feeds}
 
     def _under_way(self) -> Mapping[str, int]:
-        units = self._ownerships.current().values()
-        taking = {f"taking partition {unit.number}": unit.read_back for unit in units if not unit.ready}
-        return taking | ({"letting go": 0} if self._ownerships.letting_go else {})
+        loops = {"answering": self._turns, "following counts of fitness": self._fitness.turns}
+        return {**self._ownerships.under_way(), **loops}
 
     def _tell(self) -> None:
-        """Keep readiness and the metrics of what is owned, and announce a new assignment once it is taken."""
-        units = self._ownerships.current()
-        taken = self._ready()
-        self._metrics.assigned_partitions.set(len(units))
+        """Keep the metrics of what is owned, and announce a new assignment once it is taken."""
+        taken = self._ownerships.ready()
+        self._metrics.assigned_partitions.set(len(self._ownerships.current()))
         totals = Totals()
         for unit in taken:
             totals.add(unit.ladders.totals)
@@ -324,14 +320,5 @@ class Escalation:
         if taken != self._fared or time.monotonic() - self._fares > FITNESS_SECONDS:
             self._fares, self._fared = time.monotonic(), taken
             self._metrics.fare(counts for unit in taken for counts in unit.partial.counts.values())
-        if not self._ownerships.assignments:
-            return
-        self._health.hold("assigned")
-        if len(taken) < len(units):
-            self._health.fail("taken", f"{len(taken)} of {len(units)} partitions")
-            return
-        self._health.hold("taken")
-        if self._announced < self._ownerships.assignments:
-            self._metrics.rebalances.inc(self._ownerships.assignments - self._announced)
-            self._announced = self._ownerships.assignments
+        if self._ownerships.news():
             self._on_ready(sorted(unit.number for unit in taken))

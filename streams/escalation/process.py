@@ -18,8 +18,10 @@ from prometheus_client import CollectorRegistry
 
 from schemas import topics
 from streams.access.rights import check_rights
-from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings
+from streams.escalation.consumer import Escalation, EscalationSettings
 from streams.escalation.metrics import EscalationMetrics
+from streams.expiry import watch_certificates
+from streams.ownership import CONDITIONS
 from streams.pages import Health, Pages, PageSettings
 from streams.policy.load import InvalidPolicy
 from streams.policy.metrics import PolicyMetrics
@@ -90,7 +92,7 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     registry = CollectorRegistry()
-    health = Health(CONDITIONS)
+    health = Health(CONDITIONS, stall_seconds=page_settings.stall_seconds)
     pages = Pages(page_settings, registry, health)
 
     def ready(partitions: list[int]) -> None:
@@ -99,13 +101,15 @@ async def serve(
 
     metrics = EscalationMetrics(registry, [kafka.topic(topics.ALERTS), task_events_name(settings.app_id)])
     metrics.watch_health(health)
-    escalation = Escalation(kafka, settings, policy, metrics=metrics, health=health, on_ready=ready)
+    watch_certificates(metrics, kafka, pages)
     of_sinks = SinkMetrics(registry, metrics.dead_letters)
     sinks = Sinks(kafka, settings.group, of_sinks, session_timeout_ms=settings.session_timeout_ms)
     _tell_whom(sinks, policy)
     await check_rights(kafka, "escalation", app_id=settings.app_id, group=settings.group)
     await check_topics(kafka, app_id=settings.app_id, group=settings.group, topics=TOPICS)
     await pages.start()
+    # Not before: its client would complain where it does not come to run.
+    escalation = Escalation(kafka, settings, policy, metrics=metrics, health=health, on_ready=ready)
 
     def apply(changed: Policy) -> None:
         path = changed.path or Path("policy")

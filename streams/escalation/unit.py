@@ -5,18 +5,18 @@ It puts the records of both inputs into one order. It fetches nothing and decide
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from streams.escalation.fitness import Partial
 from streams.escalation.ladders import Ladders
+from streams.ownership import Unit as BaseUnit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from aiokafka import AIOKafkaProducer, TopicPartition
+    from aiokafka import TopicPartition
     from aiokafka.structs import ConsumerRecord
 
 WAIT_SECONDS = 5.0
@@ -33,6 +33,7 @@ class Feed:
         position: where the consumer reads next; changes only by what was read under this ownership.
         done: the offset after what was answered and committed.
         end: where it ended when it was taken.
+        deleted: records that were deleted unread and are not committed as passed over yet.
         timestamp: time of the record answered last, in seconds since 1970.
         queue: what was fetched and not answered yet.
     """
@@ -41,6 +42,7 @@ class Feed:
     position: int = 0
     done: int = 0
     end: int = 0
+    deleted: int = 0
     timestamp: float | None = None
     queue: deque[ConsumerRecord] = field(default_factory=deque)
 
@@ -56,20 +58,15 @@ class Feed:
 
 
 @dataclass(slots=True, eq=False)
-class Unit:
-    """One ownership of one partition number, from its assignment to its revocation.
+class Unit(BaseUnit):
+    """One ownership of one partition number.
 
     Attributes:
         number: of the partition.
         alerts: the first input.
         events: the second: what workers forward to tasks.
-        producer: the transactional producer that fences former owners.
         ladders: the tasks' ladders.
         partial: the counts of fitness.
-        ready: whether it was taken: fenced, read back, offsets read, reading from there.
-        lock: held during a transaction.
-        taking: the task that takes it.
-        read_back: records of ladders read so far while it is taken.
         waiting: since when records of one input wait for the other, by the monotonic clock; None when none does.
         behind: whether more may have come due than was done in the last turn.
     """
@@ -77,15 +74,15 @@ class Unit:
     number: int
     alerts: Feed
     events: Feed
-    producer: AIOKafkaProducer
     ladders: Ladders = field(default_factory=Ladders)
     partial: Partial = field(default_factory=lambda: Partial(0))
-    ready: bool = False
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    taking: asyncio.Task[None] | None = None
-    read_back: int = 0
     waiting: float | None = None
     behind: bool = False
+
+    @property
+    def name(self) -> str:
+        """The number, in words."""
+        return f"partition {self.number}"
 
     @property
     def feeds(self) -> tuple[Feed, Feed]:

@@ -17,9 +17,9 @@ from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 from streams.access.roles import DEFAULT_LOGS_TOPIC, DEFAULT_SPANS_TOPIC
 from streams.gateway.bridged import Mapping as RecordMapping
 from streams.gateway.bridged import Turn
-from streams.gateway.owned import Owned, Unit
+from streams.gateway.owned import Collected, CollectedPartitions
 from streams.kafka import KafkaSettings, consumer, running
-from streams.lag import BROKER, Applied, LagWatch
+from streams.lag import Applied, LagWatch
 from streams.topics import DEFAULT_APP_ID, bridge_group
 from streams.transaction import PositionMoved, write
 
@@ -46,9 +46,6 @@ or so; what one record comes to is always written in one."""
 
 TAKE_PAUSE: Final = 0.02
 HEARTBEAT_MS: Final = 1_000
-
-CONDITIONS: Final = (BROKER, "assigned", "taken")
-"""What must hold for the process to be ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ class Bridge:
         kafka: where and how to connect.
         settings: see `BridgeSettings`.
         metrics: takes what is measured.
-        health: takes `CONDITIONS` and progress.
+        health: takes `streams.ownership.CONDITIONS` and progress.
         on_ready: is told the partitions when they are all taken: at first, and after every rebalance.
     """
 
@@ -105,14 +102,15 @@ class Bridge:
         self._metrics = metrics
         self._health = health
         self._on_ready = on_ready
-        self._announced = 0
+        self._steps = 0
         self._mappings = {
             name: RecordMapping(signal, settings.encoding, settings.privacy, settings.group)
             for name, signal in settings.topics.items()
         }
-        self._owned = Owned(
+        self._owned = CollectedPartitions(
             kafka,
             metrics,
+            health,
             names={name: f"{settings.group}-{_id_of(signal)}" for name, signal in settings.topics.items()},
             transaction_timeout_ms=settings.transaction_timeout_ms,
         )
@@ -153,6 +151,7 @@ class Bridge:
                     self._owned.check()
                     self._tell()
                     await self._turn(client)
+                    self._steps += 1
             finally:
                 watching.cancel()
                 await asyncio.wait({watching})
@@ -168,14 +167,14 @@ class Bridge:
             await asyncio.sleep(TAKE_PAUSE)
             return
         fetched = await self._fetch(client)
-        units = [unit for unit in self._owned.current().values() if unit.ready]
+        units = self._owned.ready()
         for unit in units:
             # Known, hence no waiting. Markers of transactions move it as well.
             unit.next = await client.position(unit.tp)
             records = fetched.get(unit.tp, [])
             if unit.next < unit.position or (records and records[0].offset < unit.position):
                 raise PositionMoved(
-                    f"{unit.tp.topic}-{unit.tp.partition} is no longer read at {unit.position} but at {unit.next}: "
+                    f"{unit.name} is no longer read at {unit.position} but at {unit.next}: "
                     "start this process again, it will find out what was committed"
                 )
         await asyncio.gather(*(self._act(unit, fetched.get(unit.tp, [])) for unit in units))
@@ -194,13 +193,14 @@ class Bridge:
             return {}
         return found
 
-    async def _act(self, unit: Unit, records: list[ConsumerRecord]) -> None:
+    async def _act(self, unit: Collected, records: list[ConsumerRecord]) -> None:
         async with unit.lock:
-            if not self._owned.owns(unit):
+            if not unit.owned:
                 return
             turn, end = Turn(), unit.next
             for record, after in zip_longest(records, records[1:]):
                 turn.take(record, self._mappings[unit.tp.topic], unit.memory, self._kafka)
+                self._steps += 1
                 await asyncio.sleep(0)  # heartbeats and pages are served in between
                 if after is None or len(turn.outputs) >= MAX_OUTPUTS:
                     await self._commit(unit, turn, end if after is None else after.offset)
@@ -208,45 +208,34 @@ class Bridge:
                     turn = Turn()
             if records:
                 self._metrics.batch_records.observe(len(records))
+            elif unit.deleted:
+                await self._commit(unit, turn, end)
             unit.position = end
 
-    async def _commit(self, unit: Unit, turn: Turn, position: int) -> None:
+    async def _commit(self, unit: Collected, turn: Turn, position: int) -> None:
         await write(
             unit.producer,
             turn.outputs,
             {unit.tp: position},
             group=self._settings.group,
-            what=f"{unit.tp.topic}-{unit.tp.partition}",
+            what=unit.name,
             metrics=self._metrics,
         )
         turn.measure(self._metrics)
-        unit.position = position
+        self._metrics.deleted_unread.inc(unit.deleted)
+        unit.position, unit.deleted = position, 0
 
     def _applied(self) -> Mapping[TopicPartition, Applied]:
-        return {
-            unit.tp: Applied(unit.position, unit.timestamp) for unit in self._owned.current().values() if unit.ready
-        }
+        return {unit.tp: Applied(unit.position, unit.timestamp) for unit in self._owned.ready()}
 
     def _under_way(self) -> Mapping[str, int]:
-        units = self._owned.current().values()
-        taking = {f"taking {unit.tp.topic}-{unit.tp.partition}": 0 for unit in units if not unit.ready}
-        return taking | ({"letting go": 0} if self._owned.letting_go else {})
+        return {**self._owned.under_way(), "reading": self._steps}
 
     def _tell(self) -> None:
-        units = self._owned.current().values()
-        self._metrics.assigned_partitions.set(len(units))
-        if not self._owned.assignments:
-            return
-        self._health.hold("assigned")
-        taken = [unit for unit in units if unit.ready]
-        if len(taken) < len(units):
-            self._health.fail("taken", f"{len(taken)} of {len(units)} partitions")
-            return
-        self._health.hold("taken")
-        if self._announced < self._owned.assignments:
-            self._metrics.rebalances.inc(self._owned.assignments - self._announced)
-            self._announced = self._owned.assignments
-            self._on_ready(sorted(f"{unit.tp.topic}-{unit.tp.partition}" for unit in taken))
+        """Keep the metric of what is owned, and announce a new assignment once it is taken."""
+        self._metrics.assigned_partitions.set(len(self._owned.current()))
+        if self._owned.news():
+            self._on_ready(sorted(unit.name for unit in self._owned.ready()))
 
 
 def _id_of(signal: Signal) -> str:

@@ -16,8 +16,10 @@ from prometheus_client import CollectorRegistry
 from schemas import topics
 from streams.access.rights import check_rights
 from streams.access.roles import DEFAULT_LOGS_TOPIC, DEFAULT_SPANS_TOPIC
-from streams.gateway.bridge import CONDITIONS, Bridge
+from streams.expiry import watch_certificates
+from streams.gateway.bridge import Bridge
 from streams.gateway.metrics import BridgeMetrics
+from streams.ownership import CONDITIONS
 from streams.pages import Health, Pages
 from streams.topics import KNOWN_SECONDS, TopicsError, check_topics, partition_counts
 from streams.transaction import Fenced
@@ -65,7 +67,7 @@ async def serve_bridge(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     registry = CollectorRegistry()
-    health = Health(CONDITIONS)
+    health = Health(CONDITIONS, stall_seconds=page_settings.stall_seconds)
     pages = Pages(page_settings, registry, health)
 
     def ready(partitions: list[str]) -> None:
@@ -74,6 +76,7 @@ async def serve_bridge(
 
     metrics = BridgeMetrics(registry, kafka, settings.topics)
     metrics.watch_health(health)
+    watch_certificates(metrics, kafka, pages)
     bridge = Bridge(kafka, settings, metrics=metrics, health=health, on_ready=ready)
     await check_rights(
         kafka,

@@ -134,12 +134,22 @@ class GatewayMetrics(ProcessMetrics):
             [step for step in get_args(Step) if step != "go_on"],
             ("events", "hooks", "verdict"),
         )
+        self._verdicts_behind = Gauge(
+            "traction_verdicts_behind_seconds",
+            "How old what is known of directives and terminations may be: since all that was on the topics was known "
+            "last, as it was looked at every 5 s.",
+            registry=registry,
+        )
         self.producer_renewals = Counter(
             "traction_gateway_producer_renewals_total",
             "Times that the Kafka client was made anew since it had given up.",
             registry=registry,
         )
         self.otlp = OtlpMetrics(registry)
+
+    def watch_verdicts(self, behind: Callable[[], float]) -> None:
+        """Show how far the verdicts are behind, in seconds, asked at each scrape."""
+        self._verdicts_behind.set_function(behind)
 
     def watch(self, requests: Callable[[], float], held: Callable[[], float]) -> None:
         """Show what is in flight, asked at each scrape."""

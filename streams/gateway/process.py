@@ -10,24 +10,26 @@ import contextlib
 import logging
 import signal
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
 from schemas import topics
 from streams.access.rights import check_rights
-from streams.gateway.gateway import LOCAL_NAMES, Gateway
+from streams.expiry import watch_certificates
+from streams.gateway.gateway import Gateway
 from streams.gateway.metrics import GatewayMetrics
 from streams.gateway.refused import away, told
 from streams.gateway.sender import BROKER, Sender
 from streams.page_server import Bounds
-from streams.pages import Health, Pages, PageSettings
+from streams.pages import LOCAL_NAMES, Health, Pages, PageSettings
 from streams.topics import check_topics
 from streams.verdicts.live import LiveVerdicts
+from streams.verdicts.watch import VERDICTS, VerdictsWatch
 from streams.worker.faults import end_now
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from aiohttp import web
 
@@ -75,10 +77,12 @@ async def serving(
 ) -> AsyncIterator[Serving]:
     """Serve a gateway, for as long as the context lasts; for arguments and errors see `serve`."""
     registry = CollectorRegistry()
-    health = Health((BROKER, "verdicts"))
+    health = Health((BROKER, VERDICTS), stall_seconds=page_settings.stall_seconds)
     metrics = GatewayMetrics(registry, kafka)
     metrics.watch_health(health)
     gateway: Gateway | None = None
+    known = frozenset((*LOCAL_NAMES, page_settings.host.lower(), *(name.lower() for name in settings.names)))
+    names = known if page_settings.local else None
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         if gateway is None:
@@ -92,7 +96,8 @@ async def serving(
     # Without the role reviews that topic is hidden from us.
     await check_topics(kafka, topics=[each for each in TOPICS if settings.reviews or each is not topics.REVIEWS])
     async with contextlib.AsyncExitStack() as stack:
-        pages = Pages(page_settings, registry, health, bounds=BOUNDS, others=answer)
+        pages = Pages(page_settings, registry, health, bounds=BOUNDS, others=answer, names=names)
+        watch_certificates(metrics, kafka, pages)
         await pages.start()
         if not page_settings.local and page_settings.certfile is None:
             logger.warning(
@@ -103,11 +108,23 @@ async def serving(
         stack.push_async_callback(pages.stop)
         sender = await stack.enter_async_context(Sender(kafka, settings.ack_seconds, metrics, health))
         live = await stack.enter_async_context(LiveVerdicts(kafka, sender.say, actor=ACTOR))
-        health.hold("verdicts")
-        local = frozenset((*LOCAL_NAMES, page_settings.host.lower(), *(name.lower() for name in settings.names)))
-        gateway = Gateway(kafka, settings, sender, live, metrics, names=local if page_settings.local else None)
+        watch = VerdictsWatch(live, health)
+        metrics.watch_verdicts(watch.behind)
+        await stack.enter_async_context(_beside(watch.run()))
+        gateway = Gateway(kafka, settings, sender, live, metrics, names=names)
         yield Serving(gateway, pages, registry)
         await pages.stop()
+
+
+@contextlib.asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have something run for as long as the context lasts."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def serve(

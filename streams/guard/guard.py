@@ -184,7 +184,7 @@ class Guard:
             return self._table.verdict(self._session_id, at or datetime.now(UTC))
 
     def obeyed(self, verdict: Verdict) -> None:
-        """Note that a verdict was carried out; nobody waits for that here, as the gateway does for an emitter's word."""
+        """Note that a verdict was carried out: here nobody waits for that, as a gateway would."""
 
     def __enter__(self) -> Self:
         """Give the guard."""

@@ -7,6 +7,10 @@ class InvalidSinks(Exception):
     """Sinks cannot be made as the policy has them: the message names the file, the key and the remedy."""
 
 
+class MissingSecret(InvalidSinks):
+    """A secret is not where the policy says: not set, or no file that this process may read."""
+
+
 class Undelivered(Exception):
     """A sink did not take a notification; the message says why, without any part of what was sent or answered.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streams.masking import MASK, hide
-from streams.sinks.errors import InvalidSinks
+from streams.sinks.errors import InvalidSinks, MissingSecret
 
 MAX_SECRET_BYTES = 65_536
 """A file with more is not a secret but a mistake, for example a device that never ends."""
@@ -50,12 +50,13 @@ def read_secret(key: str, variable: str | None, file: str | None, place: str) ->
         The secret without blanks around it; None where neither source is named.
 
     Raises:
-        InvalidSinks: the variable is not set, the file cannot be read, or there is nothing in it.
+        MissingSecret: the variable is not set, or the file cannot be read.
+        InvalidSinks: the file has nothing in it, or no secret.
     """
     if variable is not None:
         text = os.environ.get(variable, "").strip()
         if not text:
-            raise InvalidSinks(f"{place}: `{key}_env`: the variable {variable} is not set; set it to the secret")
+            raise MissingSecret(f"{place}: `{key}_env`: the variable {variable} is not set; set it to the secret")
         hide(f"{place}: {key}", text)
         return Secret(text)
     if file is None:
@@ -65,7 +66,7 @@ def read_secret(key: str, variable: str | None, file: str | None, place: str) ->
             content = opened.read(MAX_SECRET_BYTES + 1)
         text = content.decode().strip()
     except OSError as problem:
-        raise InvalidSinks(
+        raise MissingSecret(
             f"{place}: `{key}_file`: {file} cannot be read ({problem.strerror}); write the secret into it"
         ) from None
     except UnicodeDecodeError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
@@ -43,6 +44,9 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS: Final = 1.0
 """Until the topics are read again after the brokers have refused it."""
 
+REFUSED_SECONDS: Final = 3 * RETRY_SECONDS
+"""For so long after brokers refused it the topics count as not read: a further try may take most of that to fail."""
+
 _FOLLOWED: Final = (CONTROL, TERMINATIONS, DIRECTIVES)  # in this order, so that what was taken back never shows
 
 
@@ -62,7 +66,7 @@ class LiveVerdicts:
 
     Attributes:
         unreadable: records that were left out since this version cannot read them.
-        failures: how often the brokers refused to let the topics be read on, which is tried again.
+        failures: how often the brokers refused to let the topics be read on, which is tried again; see `refused`.
     """
 
     def __init__(
@@ -83,6 +87,9 @@ class LiveVerdicts:
         self._table = Verdicts(sessions=sessions)
         self._topics = {kafka.topic(topic): topic for topic in _FOLLOWED}
         self._positions: Positions = {}
+        self._reader: Reader
+        self._refusal = ""
+        self._refused_at = -REFUSED_SECONDS
         self._stack = AsyncExitStack()
         self._following: asyncio.Task[None]
         self._settling: set[str] = set()
@@ -104,6 +111,7 @@ class LiveVerdicts:
                 async for record in reader.read(name, since=since, until=ends, long=True):
                     self._take(record)
                 self._positions |= ends
+            self._reader = reader
             self._following = asyncio.create_task(self._follow(reader))
             stack.push_async_callback(self._stop)
             self._stack = stack.pop_all()
@@ -112,6 +120,24 @@ class LiveVerdicts:
     async def __aexit__(self, *problem: object) -> None:
         """Leave."""
         await self._stack.aclose()
+
+    @property
+    def turns(self) -> int:
+        """How often the topics were asked for more; rises as long as they are followed, refused or not."""
+        return self._reader.turns + self.failures
+
+    @property
+    def refused(self) -> str:
+        """Why the brokers do not let the topics be read on; empty where they do. What was known goes on to hold."""
+        return self._refusal if time.monotonic() - self._refused_at < REFUSED_SECONDS else ""
+
+    async def standing(self) -> dict[TopicPartition, tuple[int, int]]:
+        """Give, of each partition, what is read next, and where it ends as the brokers say now.
+
+        Raises:
+            KafkaError: the brokers cannot be asked.
+        """
+        return await self._reader.standing()
 
     def verdict(self, session_id: str, call: CallKey | None = None, *, now: datetime | None = None) -> Verdict:
         """Tell what a session is told; see `Verdicts.verdict`.
@@ -204,8 +230,8 @@ class LiveVerdicts:
                     self._positions[TopicPartition(record.topic, record.partition)] = record.offset + 1
             except KafkaError as problem:
                 self.failures += 1
-                what = in_words(self._kafka, problem)
-                logger.warning("verdicts stay as they are, since the topics cannot be read: %s", what)
+                self._refusal, self._refused_at = in_words(self._kafka, problem), time.monotonic()
+                logger.warning("verdicts stay as they are, since the topics cannot be read: %s", self._refusal)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _stop(self) -> None:

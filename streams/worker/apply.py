@@ -22,7 +22,7 @@ from streams.topics import TASK_EVENTS
 from streams.worker.judge import NOTHING, SessionJudge, TaskJudge
 from streams.worker.keeping import keeping
 from streams.worker.metrics import EVENT_RESULTS
-from streams.worker.outgoing import alert_record, forwarded, kind_of, refused, rekeyed
+from streams.worker.outgoing import MAX_REKEYED_BYTES, alert_record, forwarded, kind_of, refused, rekeyed
 from streams.worker.records import UnsupportedRecord
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Applier:
             check_header_names(record.headers)
         event, place = run.judge.read(run.topic, record)
         key, offset, at_ms, name = record.key, record.offset, record.timestamp, run.name
-        if self._settings.rekey and run.table.misrouted(key) and (copy := rekeyed(record)) is not None:
+        if self._settings.rekey and run.table.misrouted(key) and (copy := self._copy(record)) is not None:
             # With the commit that says this one was read: whatever crashes, its copy is there once.
             run.partition.put(copy)
             run.results["rekeyed"] += 1
@@ -199,6 +199,9 @@ class Applier:
         """
         for record in records:
             self.apply(partition, self._settings.inputs[record.topic], [record], again=True)
+
+    def _copy(self, record: ConsumerRecord) -> Outgoing | None:
+        return rekeyed(record, self._settings.message_bytes.get(record.topic, MAX_REKEYED_BYTES))
 
     def _written(self, record: ConsumerRecord, judged: Judged, place: Origin) -> list[Outgoing]:
         trace = traceparent(record.headers)

@@ -107,6 +107,8 @@ class Changelogs:
         self._during: Mapping[int, Partition] = {}
         self.read: Counter[TopicPartition] = Counter()
         """How many records were read of each since it was assigned."""
+        self.steps = 0
+        """Partitions that were opened or closed; rises as long as a takeover goes on."""
 
     def states(self, changelog: str, number: int) -> States:
         """Give what is stored of a partition that is ours, and was read up to where it ended when it was fenced.
@@ -155,6 +157,7 @@ class Changelogs:
         self.read.clear()
         for tp in self._states.keys() - wanted:
             self._states.pop(tp).close()
+            self.steps += 1
             await asyncio.sleep(0)  # closing one writes what is not in files yet
         self._topics = await topic_ids(self._settings.kafka, self.tables)
         asked_ms = _now_ms()
@@ -174,6 +177,7 @@ class Changelogs:
             if tp in self._unread:
                 self._unread[tp] = self._looked[tp]
                 self._note_read(tp)
+            self.steps += 1
             await asyncio.sleep(0)  # opening one takes 10 ms
         self._during = during
 

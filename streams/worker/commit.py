@@ -75,6 +75,8 @@ class Committer:
         self._live_limit = live_limit
         self._abandon = abandon
         self._lock = asyncio.Lock()
+        self.began: float | None = None
+        """When the commit under way began, monotonic; None where none is."""
         self._task = asyncio.create_task(self._run(), name=f"commits of partition {partition.number}")
 
     async def close(self) -> None:
@@ -96,8 +98,10 @@ class Committer:
                 taken = self._partition.snapshot()
                 if taken is None:
                     return
+                self.began = began
                 async with asyncio.timeout(self._settings.away_timeout):
                     offsets = await self._write(taken, sent)
+                self.began = None
                 # 8. What was committed is what recovery would give: it may be stored.
                 self._partition.settle(taken, **offsets)
                 self._partition.trim(self._live_limit())

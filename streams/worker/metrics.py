@@ -119,6 +119,11 @@ class WorkerMetrics(ConsumerMetrics):
             "traction_live_sessions", "Sessions whose state is held in memory.", registry=registry
         )
         self.live_tasks = Gauge("traction_live_tasks", "Tasks whose state is held in memory.", registry=registry)
+        self.live_limit = Gauge(
+            "traction_live_states_limit",
+            "How many sessions and tasks together --live-sessions lets be held in memory.",
+            registry=registry,
+        )
         of = ["table", "copy"]
         self._stored_states = Gauge(
             "traction_stored_states",

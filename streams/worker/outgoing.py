@@ -118,18 +118,22 @@ def refused(settings: WorkerSettings, record: ConsumerRecord, problem: InvalidEv
     return Outgoing(settings.dead_letters, letter.key, letter.value, letter.headers, record.timestamp)
 
 
-def rekeyed(record: ConsumerRecord) -> Outgoing | None:
+def rekeyed(record: ConsumerRecord, most: int = MAX_REKEYED_BYTES) -> Outgoing | None:
     """Make an event's record anew for the partition of its key, with a header that says where it stood.
 
     None where that was done before, so that two processes which count the partitions otherwise do not send it to and
     fro, and where it is too large to be written without the compression that it may have come with.
+
+    Args:
+        record: the event's.
+        most: bytes that its topic takes, if these are fewer than `MAX_REKEYED_BYTES`.
     """
     size = len(record.key) + len(record.value) + RECORD_BYTES
     for name, content in record.headers:
         if name == REKEYED_HEADER:
             return None
         size += len(name.encode()) + len(content or b"") + HEADER_BYTES
-    if size > MAX_REKEYED_BYTES:
+    if size > min(most, MAX_REKEYED_BYTES):
         return None
     _, place = origin_header(origin(record))
     return Outgoing(

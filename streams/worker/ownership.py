@@ -89,6 +89,8 @@ class Ownerships:
         self._heart: AIOKafkaProducer = producer(settings.kafka)
         self.current: Mapping[int, Partition] = {}
         """What we own, by number. Replaced as a whole, never changed, since the consumer's thread reads it too."""
+        self.steps = 0
+        """Steps of takeovers that were made; rises as long as one goes on."""
 
     async def start(self) -> None:
         """Connect.
@@ -97,6 +99,12 @@ class Ownerships:
             KafkaError: the brokers cannot be reached.
         """
         await self._heart.start()
+
+    @property
+    def commit_waits(self) -> float:
+        """How long the oldest commit under way has been waiting for the brokers, in seconds; 0 where none is."""
+        now = time.monotonic()
+        return max((now - at for each in self._committers.values() if (at := each.began) is not None), default=0.0)
 
     async def stop(self) -> None:
         """Give everything up and leave the brokers."""
@@ -189,14 +197,16 @@ class Ownerships:
             self._settings.kafka,
             transactional_id=self._settings.transactional_id(number),
             transaction_timeout_ms=int(self._settings.transaction_timeout * 1_000),
-            max_batch_size=MAX_BATCH_BYTES,
+            max_batch_size=min((MAX_BATCH_BYTES, *self._settings.message_bytes.values())),
         )
         await made.start()
+        self.steps += 1
         return made
 
     async def _beat(self, number: int) -> None:
         for changelog in (self._settings.sessions_changelog, self._settings.tasks_changelog):
             await self._heart.send_and_wait(changelog, key=HEARTBEAT_KEY, value=HEARTBEAT_VALUE, partition=number)
+            self.steps += 1
 
     async def _positions(
         self, numbers: list[int], offsets: Offsets

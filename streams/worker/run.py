@@ -11,6 +11,7 @@ import contextlib
 import logging
 import signal
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiokafka.errors import KafkaError
@@ -18,18 +19,20 @@ from prometheus_client import CollectorRegistry
 
 from schemas.topics import ALERTS, DEAD_LETTERS, OVERRIDES, SESSION_INPUTS
 from streams.access.rights import check_rights
+from streams.expiry import watch_certificates
 from streams.fetching import UnreadableBatch
 from streams.kafka import unavailable
 from streams.lag import LagWatch
 from streams.pages import Health, Pages
 from streams.policy.metrics import PolicyMetrics
 from streams.policy.watch import PolicyWatch
+from streams.topic_diff import message_limits
 from streams.topics import check_topics
 from streams.worker.app import build
 from streams.worker.faults import EXIT_FAILED, abandon, end_now
 from streams.worker.garbage import spare
 from streams.worker.metrics import WorkerMetrics
-from streams.worker.watch import CONDITIONS, Watch, progress
+from streams.worker.watch import CONDITIONS, Watch, progress, under_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,16 +85,22 @@ async def run(
         for role in ("worker", "rekey") if settings.rekey else ("worker",):
             await check_rights(settings.kafka, role, app_id=settings.app_id)
         partitions = await check_topics(settings.kafka, app_id=settings.app_id, topics=TOPICS)
+        if settings.rekey:
+            # A copy that its topic does not take would fail the commit, and whoever reads it next likewise.
+            names = [settings.kafka.topic(topic) for topic in SESSION_INPUTS]
+            settings = replace(settings, message_bytes=await message_limits(settings.kafka, names))
         registry = CollectorRegistry()
         metrics = WorkerMetrics(registry, topics=settings.inputs)
-        health = Health(CONDITIONS)
+        health = Health(CONDITIONS, stall_seconds=page_settings.stall_seconds)
         pages = Pages(page_settings, registry, health)
-        worker = build(settings, partitions, metrics)
         metrics.watch_health(health)
-        metrics.watch_states(worker.ownerships.changelogs.held)
+        metrics.live_limit.set(settings.live_sessions)
+        watch_certificates(metrics, settings.kafka, pages)
         if settings.state_dir is not None:
             metrics.watch_disk(settings.state_dir)
         await pages.start()
+        worker = build(settings, partitions, metrics)  # its clients would complain where it does not come to run
+        metrics.watch_states(worker.ownerships.changelogs.held)
 
         def ready(numbers: list[int]) -> None:
             spare()  # the states that were in memory are gone, and few are again
@@ -101,7 +110,7 @@ async def run(
         work = [
             worker.run(),
             Watch(worker, health, ready).run(),
-            LagWatch(settings.kafka, metrics, health, lambda: progress(worker)).run(),
+            LagWatch(settings.kafka, metrics, health, lambda: progress(worker), taking=lambda: under_way(worker)).run(),
             PolicyWatch(
                 settings.policy.path, settings.policy.base, worker.overrides.replace, PolicyMetrics(registry)
             ).run(),

@@ -15,6 +15,7 @@ from streams.policy.policy import Policy
 from streams.topics import DEFAULT_APP_ID, SESSIONS_TABLE, TASK_EVENTS, TASKS_TABLE, changelog_name, task_events_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 StateStore = Literal["memory", "rocksdb"]
@@ -69,6 +70,8 @@ class WorkerSettings:
         state_dir: directory of the files of `rocksdb`; each worker has its own.
         standby_replicas: how many other workers keep a copy of each partition's states, to take over quickly.
         rekey: whether an event in a partition that is not its key's is written again to that one, and judged there.
+        message_bytes: most bytes that an input takes at once (`max.message.bytes`), by its name on the brokers, where
+            events are written again; what is not in here takes as much as any record needs.
         policy: says by which limits sessions and tasks are judged; its file is followed while the worker runs.
     """
 
@@ -84,6 +87,7 @@ class WorkerSettings:
     state_dir: Path | None = None
     standby_replicas: int = 0
     rekey: bool = False
+    message_bytes: Mapping[str, int] = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
 
     @property

@@ -36,6 +36,10 @@ SLICE_STATES = 1_000
 FORGOTTEN_SECONDS = 1.0
 """Between two looks for sessions that were to be forgotten, as long as there are any: one question to the brokers."""
 
+TAKEN_OVER_SECONDS = 60.0
+"""Until all states are looked at after partitions were taken over: what was to be forgotten and waited for its removal
+only their former owner knew. Not at once, since there is more to do then, and partitions may go on moving."""
+
 MAX_REMOVED_STATES = 10_000
 """States removed until a commit is waited for: each takes 3 kB until then.
 
@@ -64,9 +68,14 @@ class Sweeper:
     async def run(self) -> None:
         """Sweep from time to time, and more often what people want to be forgotten; never returns."""
         interval = self._worker.settings.sweep_interval
-        due = time.monotonic() + interval
+        due, owned = time.monotonic() + interval, self._worker.ownerships.current
         while True:
             await asyncio.sleep(min(interval, FORGOTTEN_SECONDS))
+            if self._worker.ownerships.current is not owned:
+                owned = self._worker.ownerships.current
+                due = min(due, time.monotonic() + TAKEN_OVER_SECONDS)
+            if self._worker.recovering:
+                continue  # what is back of a state may be older than what is not
             try:
                 if time.monotonic() < due:
                     await self._sweep_forgotten()
@@ -78,8 +87,6 @@ class Sweeper:
 
     async def _sweep(self) -> None:
         worker = self._worker
-        if worker.recovering:
-            return  # what is back of a state may be older than what is not
         # Nothing awaits between: what is owned now is recovered, and what is won later is not among it.
         owned = worker.ownerships.current
         now_ms = time.time() * 1_000  # before the ends are asked for: what comes meanwhile is no older
@@ -93,8 +100,6 @@ class Sweeper:
     async def _sweep_forgotten(self) -> None:
         """Remove the sessions that were to be forgotten of which no record from before can come any more."""
         worker, (sessions, _) = self._worker, self._tables[0]
-        if worker.recovering:
-            return
         owned = {number: each for number, each in worker.ownerships.current.items() if each.sessions.forgotten}
         if not owned:
             return

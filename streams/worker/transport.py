@@ -24,6 +24,12 @@ would notice if a release of these broke them:
   stored of them before Faust's recovery starts; `on_partitions_revoked` gives them up before Faust tells the tables.
   tests/integration/test_fencing.py::test_the_former_owner_is_fenced_before_positions_are_read
   tests/integration/test_workers.py::test_partitions_move_back_and_forth
+* `BatchConsumer.verify_event_path` does nothing, nor does that of recovery. Faust's check compares times of two clocks,
+  so that it never sees a fetch that has stopped, and takes the start of the process for that of the assignment: right
+  after a rebalance, as when a frozen process goes on, it says of each partition that it was never fetched. What hangs
+  is for `streams.worker.watch` to tell, and for the health.
+  tests/streams/worker/test_transport.py::test_a_partition_that_was_just_assigned_is_no_error
+  tests/integration/test_health.py::test_a_rebalance
 * `FetchThread.getmany` notes under which ownership and from which position to which each fetch went. It waits
   for records by itself, so that position and records are taken in one go.
   It lets the partitions take turns, where aiokafka hands over all that it fetched of one before the next.
@@ -32,6 +38,8 @@ would notice if a release of these broke them:
 * `FetchThread._create_worker_consumer` reads committed records only; Faust does so only inside its own transactions.
   It also shortens the time that a broker may hold an empty fetch back.
   tests/integration/test_positions.py::test_input_written_in_transactions
+* `FetchThread.on_thread_stop` keeps from the log what aiokafka lets escape when it is stopped while brokers are away.
+  tests/integration/test_brokers_away.py::test_a_broker_that_restarts
 
 That nothing is lost or written twice by all of them together is for tests/torture/test_torture.py to notice.
 
@@ -50,6 +58,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types.tuples import ConsumerMessage
 
 from streams.fetching import UnreadableBatch
+from streams.kafka import stop_client
 from streams.worker.changelogs import Read
 from streams.worker.engine import Fetched
 from streams.worker.store import FAUST_LOGGER
@@ -91,6 +100,12 @@ class FetchThread(driver.AIOKafkaConsumerThread):
             self.consumer.in_transaction = False
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS  # noqa: SLF001 - Faust has no setting for it
         return consumer
+
+    async def on_thread_stop(self) -> None:
+        """Stop the queue of calls to this thread, then the consumer, also while a broker is away."""
+        await super(driver.AIOKafkaConsumerThread, self).on_thread_stop()
+        if self._consumer is not None:
+            await stop_client(self._consumer)
 
     async def getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:  # noqa: ASYNC109
         """Fetch of some partitions, for as long as nothing is assigned anew: what may be fetched is another then."""
@@ -173,11 +188,20 @@ class BatchConsumer(driver.Consumer):
     _open = False
     holds = 0
     """How often fetching was held, to give partitions up or to take them over."""
+    moving = ""
+    """What is being done with partitions; empty for nothing, and while others are waited for."""
+    turns = 0
+    """How often was fetched."""
 
     @property
     def engine(self) -> Engine:
         """What applies the batches."""
         return self.transport.engine
+
+    @property
+    def assigned(self) -> bool:
+        """Whether the group has told us what is ours, perhaps nothing, and that is taken over."""
+        return self.holds > 0 and not self._held
 
     def _new_consumer_thread(self) -> FetchThread:
         return FetchThread(self, loop=self.loop, beacon=self.beacon)
@@ -200,6 +224,7 @@ class BatchConsumer(driver.Consumer):
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
         """Fetch, have inputs applied, apply what was read of changelogs, and yield a message for each batch of them."""
+        self.turns += 1
         moves: Any
         try:
             moves, _ = await self._wait_next_records(timeout)
@@ -254,19 +279,22 @@ class BatchConsumer(driver.Consumer):
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Give up what we own, then let Faust do its part."""
         self._hold_flow()
+        self.moving = "letting go of partitions"
         await self.engine.ownerships.release()
         await super().on_partitions_revoked(revoked)
+        self.moving = ""  # from here on others are waited for
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Take over what was assigned, then let Faust recover the table."""
         self._hold_flow()
+        self.moving = "taking partitions"
         if not self.app.should_stop:
             ownerships, tps = self.engine.ownerships, [TopicPartition(*tp) for tp in assigned]
             await ownerships.take(tps, self)
             await ownerships.changelogs.take(tps, ownerships.current, self)
             self.engine.reconcile()
         await super().on_partitions_assigned(assigned, generation_id)
-        self._held = False
+        self._held, self.moving = False, ""
         if self._resumed:
             self.resume_flow()
 
@@ -275,6 +303,12 @@ class BatchConsumer(driver.Consumer):
         self._held, self._resumed = True, False
         self._sought = self._open = False
         self.stop_flow()
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Say nothing of a partition that has not been fetched: health does."""
+
+    def verify_recovery_event_path(self, now: float, tp: TP) -> None:
+        """Likewise while state is read back."""
 
     async def perform_seek(self) -> None:
         """Seek what is committed; after that, and when the flow is resumed, inputs may be fetched."""

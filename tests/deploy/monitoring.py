@@ -35,6 +35,9 @@ FAST_WINDOW = "20s"
 FAST_FOR = "2s"
 """In the place of each time for which a condition must hold."""
 
+FAST_KEEP = "10s"
+"""In the place of each time for which an alert goes on after its condition; longer than the other, as there."""
+
 
 def tool(name: str) -> str:
     """Give the path of a program of Debian's."""
@@ -60,6 +63,7 @@ def fast(rules: str) -> str:
     """Shorten all durations of a file of rules, and change nothing else."""
     rules = re.sub(r"\[\d+[smhd]\]", f"[{FAST_WINDOW}]", rules)
     rules = re.sub(r"\boffset \d+[smhd]", f"offset {FAST_WINDOW}", rules)
+    rules = re.sub(r"^( +keep_firing_for:) \d+[smhd]$", rf"\1 {FAST_KEEP}", rules, flags=re.MULTILINE)
     return re.sub(r"^( +for:) \d+[smhd]$", rf"\1 {FAST_FOR}", rules, flags=re.MULTILINE)
 
 
@@ -129,7 +133,7 @@ class Alertmanager(Server):
         config = yaml.safe_load((FOLDER / "alertmanager.yaml").read_text())
         config["route"] |= {"group_wait": "1s", "group_interval": "1s"}
         for receiver in config["receivers"]:
-            for each in receiver["webhook_configs"]:
+            for each in receiver.get("webhook_configs", ()):
                 each["url"] = webhook + urllib.parse.urlparse(each["url"]).path
         file = folder / "alertmanager.yaml"
         file.write_text(yaml.safe_dump(config))
@@ -150,6 +154,7 @@ class Prometheus(Server):
     Args:
         folder: where its files go.
         targets: addresses of pages, as host:port, by the job of prometheus.yaml.
+        fleets: the label of targets that have one, by address.
         interval: seconds between two scrapes, and between two evaluations of rules.
         rules: what becomes of the text of the rules.
         alertmanager: address of the Alertmanager, as host:port; none without.
@@ -160,17 +165,23 @@ class Prometheus(Server):
         folder: Path,
         targets: Mapping[str, Sequence[str]],
         *,
+        fleets: Mapping[str, str] | None = None,
         interval: int = 1,
         rules: Callable[[str], str] = fast,
         alertmanager: str | None = None,
     ) -> None:
         config = yaml.safe_load((FOLDER / "prometheus.yaml").read_text())
         (folder / "rules.yaml").write_text(rules((FOLDER / "rules.yaml").read_text()))
+
+        def of(address: str) -> dict[str, Any]:
+            fleet = (fleets or {}).get(address)
+            return {"targets": [address], "labels": {"fleet": fleet} if fleet else {}}
+
         config["global"] = {"scrape_interval": f"{interval}s", "evaluation_interval": f"{interval}s"}
         managers = [{"static_configs": [{"targets": [alertmanager]}]}] if alertmanager else []
         config["alerting"]["alertmanagers"] = managers
         config["scrape_configs"] = [
-            {"job_name": job["job_name"], "static_configs": [{"targets": list(targets[job["job_name"]])}]}
+            {"job_name": job["job_name"], "static_configs": [of(each) for each in targets[job["job_name"]]]}
             for job in config["scrape_configs"]
             if job["job_name"] in targets
         ]
@@ -227,10 +238,10 @@ class Webhook:
         self._thread.join()
         self._server.server_close()
 
-    def of(self, alertname: str, status: str = "firing") -> list[tuple[str, dict[str, Any]]]:
-        """Give what came of one alert, with the path it came to."""
+    def of(self, alertname: str, status: str = "firing", fleet: str | None = None) -> list[tuple[str, dict[str, Any]]]:
+        """Give what came of one alert, with the path it came to; of one fleet, or of those without a name."""
         return [
             (path, each)
             for path, each in self.told
-            if (each["labels"]["alertname"], each["status"]) == (alertname, status)
+            if (each["labels"]["alertname"], each["status"], each["labels"].get("fleet")) == (alertname, status, fleet)
         ]

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 import yaml
+from aiokafka.admin import NewTopic
 
+from streams.access.roles import DEFAULT_LOGS_TOPIC, DEFAULT_SPANS_TOPIC
 from streams.cli import traction
 from streams.cli.inforce import variables_of
 from streams.cli.secrets import SECRETS
+from streams.kafka import KafkaSettings, admin, running
 from streams.layout import read_layout
 from tests.deploy.composed import DEPLOY, Composed, compose, once, ours, start
 
@@ -101,6 +104,7 @@ def test_who_logs_in_is_in_the_layout() -> None:
         "worker": principals["worker"][0],
         "escalate": principals["escalation"][0],
         "ingest": principals["gateway"][0],
+        "bridge": principals["bridge"][0],
     }
     assert principals["escalation"] == principals["sinks"]
 
@@ -119,6 +123,21 @@ def test_kafka_is_the_one_that_is_tested() -> None:
     assert f"org.apache.kafka:kafka-clients:{version} " in lock
 
 
+def test_the_collectors_topics_are_the_bridges() -> None:
+    """They are made by names and with a number of partitions that belong together, where no login is asked for."""
+    file = compose()["services"]
+    made = file["collector-topics"]
+    (script,) = made["command"]
+    assert made["profiles"] == file["bridge"]["profiles"] == ["bridge"]
+    assert f"for topic in {DEFAULT_SPANS_TOPIC} {DEFAULT_LOGS_TOPIC};" in script
+    assert f"--partitions {read_layout(DEPLOY / 'kafka.toml').topics.partitions} " in script
+    assert made["image"] == file["kafka"]["image"]
+    (address,) = [word for word in shlex.split(script) if word.startswith("localhost:")]
+    assert f"BROKER://{address}" in file["kafka"]["environment"]["KAFKA_LISTENERS"]
+    others = {name for name, each in file.items() if "profiles" not in each}
+    assert all(set(file[name].get("depends_on", ())) <= others for name in others), "they start without a profile"
+
+
 def test_the_monitoring_finds_the_services() -> None:
     """Prometheus looks for the names of services, on their pages' ports; Grafana's source is Prometheus."""
     services = compose()["services"]
@@ -128,7 +147,7 @@ def test_the_monitoring_finds_the_services() -> None:
         (found,) = job["dns_sd_configs"]
         (name,) = found["names"]
         assert found["port"] == ports[name]
-        assert name in services or name == "bridge"
+        assert name in services
     ((target,),) = [each["targets"] for one in config["alerting"]["alertmanagers"] for each in one["static_configs"]]
     assert target == "alertmanager:9093"
     ((source,),) = [
@@ -154,6 +173,20 @@ def test_passwords_stay(passwords: Path, tmp_path: Path) -> None:
     assert 'user_traction-worker="mine"' in after["kafka-jaas"]
 
 
+async def make_the_collectors_topics(kafka: str, passwords: Path) -> None:
+    """Make them as the service does that has Kafka's own command for it."""
+    password = (passwords / "kafka-admin").read_text("utf-8").strip()
+    settings = KafkaSettings(
+        kafka,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        username="kafka-admin",
+        password=password,
+    )
+    async with running(admin(settings), settings) as client:
+        await client.create_topics([NewTopic(name, 8, 1) for name in (DEFAULT_SPANS_TOPIC, DEFAULT_LOGS_TOPIC)])
+
+
 async def test_the_whole_starts(kafka: str, passwords: Path) -> None:
     """Kafka as configured there, then what runs once, in its order; then each process is ready, with no right more."""
     services = ours()
@@ -165,14 +198,15 @@ async def test_the_whole_starts(kafka: str, passwords: Path) -> None:
     for name, words in (("access", "acl diff --json"), ("topics", "topics diff --json")):
         done = once(services[name], passwords, kafka, *shlex.split(words))
         assert (done.returncode, json.loads(done.stdout)["ok"]) == (0, True), done.stdout
-    worker, escalate, ingest = (start(services[name], passwords, kafka) for name in ("worker", "escalate", "ingest"))
+    await make_the_collectors_topics(kafka, passwords)
+    processes = {name: start(services[name], passwords, kafka) for name in ("worker", "escalate", "ingest", "bridge")}
     with contextlib.ExitStack() as stack:
-        for process in (worker, escalate, ingest):
+        for process in processes.values():
             stack.callback(process.kill)
-        assert (await worker.ready(8)).startswith("http://0.0.0.0:")
-        await escalate.ready()
-        await ingest.ready()
-        for process in (worker, escalate, ingest):
+        assert (await processes["worker"].ready(8)).startswith("http://0.0.0.0:")
+        for process in processes.values():
+            await process.ready()
+        for process in processes.values():
             assert await process.end() == 0, process.log
 
 

@@ -211,6 +211,7 @@ def test_objectives_are_those_of_the_rules() -> None:
         ("TractionNotCommitting", slo.COMMIT_AGE_SECONDS),
         ("TractionCommitsSlow", slo.COMMIT_SECONDS),
         ("TractionGatewaySlow", slo.PUBLISH_SECONDS),
+        ("TractionVerdictsBehind", slo.VERDICTS_SECONDS),
         ("TractionSinkBehind", slo.QUEUE_SECONDS),
         ("TractionFalseAlarms", slo.FALSE_SHARE),
         ("TractionTasksFlapping", slo.FLAPPING_SHARE),
@@ -218,6 +219,8 @@ def test_objectives_are_those_of_the_rules() -> None:
         ("TractionProcessorFull", slo.FULL_CORE),
     ):
         assert re.search(rf"> {limit:g}(\s|$)", expr[alert]), alert
+    assert f"> {slo.LIVE_SHARE:g} * traction_live_states_limit" in expr["TractionLiveSessionsHigh"]
+    assert f"< {slo.CERTIFICATE_SECONDS // 86_400} * 86400" in expr["TractionCertificateExpiring"]
 
 
 def test_provisioning_suits_the_scrapes() -> None:

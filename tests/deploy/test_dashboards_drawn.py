@@ -29,6 +29,7 @@ QUIET = {
     ("Terminations, by reason", "B"): "repeated ones: each was answered",
     ("Answers", "B"): "all answered something",
     ("Partitions furthest behind now", "A"): "at the end nothing lags, on a fast machine",
+    ("Certificates", "A"): "nothing is encrypted here",
     ("OpenTelemetry: passed over, lacking, refused", "A"): "no spans were sent",
     ("OpenTelemetry: passed over, lacking, refused", "B"): "no spans were sent",
     ("OpenTelemetry: passed over, lacking, refused", "C"): "no spans were sent",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from streams.access.roles import Names, rules
 from streams.access.rules import Kind, Operation, Pattern, Rule
 from streams.cli import bridge, escalate, ingest, worker
 from streams.escalation import process as escalation
+from streams.gateway import bridge_process
 from streams.gateway import process as gateway
 from streams.kafka import KafkaSettings
 from streams.layout import read_layout
@@ -32,14 +34,21 @@ pytestmark = pytest.mark.tools
 
 KUBERNETES = DEPLOY / "kubernetes"
 OVERLAYS = ("base", "overlays/dev", "overlays/prod", "strimzi")
+BRIDGED = "base with bridge"
+WITH_BRIDGE = {BRIDGED: ("base", "bridge"), "prod with bridge": ("overlays/prod", "bridge-prod")}
+"""Overlays as docs/deployment.md has them made, for who runs the bridge: a folder and a component."""
+
+RUN = ("base", "overlays/dev", "overlays/prod", *WITH_BRIDGE)
+"""What has processes of ours."""
+
 CRDS = {file.stem: json.loads(file.read_text("utf-8")) for file in (Path(__file__).parent / "crds").iterdir()}
-PORTS = {"worker": 9401, "escalate": 9402, "ingest": 8321}
+PORTS = {"worker": 9401, "escalate": 9402, "ingest": 8321, "bridge": 9403}
 
 SECRETS_OF_OTHERS = {
-    "traction-worker", "traction-escalation", "traction-gateway", "kafka-cluster-ca-cert", "traction-gateway-tokens",
-    "traction-pages",
+    "traction-worker", "traction-escalation", "traction-gateway", "traction-bridge", "kafka-cluster-ca-cert",
+    "traction-gateway-tokens", "traction-pages",
 }  # fmt: skip
-"""Secrets that somebody else makes, as `overlays/prod/kustomization.yaml` says."""
+"""Secrets that somebody else makes, as the folders for production say."""
 
 APPLIED_BYTES = 256 * 1024
 """The largest annotation, in which `kubectl apply` keeps the whole object: Kubernetes' documentation, "Annotations"."""
@@ -59,9 +68,16 @@ def kustomize(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def texts() -> dict[str, str]:
-    """Render each folder."""
-    return {name: kustomize(KUBERNETES / name) for name in OVERLAYS}
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Render each folder, and those with the bridge as somebody's own overlay."""
+    rendered = {name: kustomize(KUBERNETES / name) for name in OVERLAYS}
+    for name, (folder, component) in WITH_BRIDGE.items():
+        own = tmp_path_factory.mktemp("own")
+        there = Path(os.path.relpath(KUBERNETES, own.resolve()))
+        lines = (f"resources: [{there / folder}]", f"components: [{there / 'components' / component}]")
+        (own / "kustomization.yaml").write_text("\n".join(lines))
+        rendered[name] = kustomize(own)
+    return rendered
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +142,7 @@ def test_other_kinds_are_valid(rendered: dict[str, list[Document]]) -> None:
     assert seen == set(CRDS)
 
 
-@pytest.mark.parametrize("folder", ["base", "overlays/dev", "overlays/prod"])
+@pytest.mark.parametrize("folder", RUN)
 def test_commands_and_variables_are_ours(rendered: dict[str, list[Document]], folder: str) -> None:
     """Each container runs a command that is there, with options and variables that it reads, and files that it has."""
     documents = rendered[folder]
@@ -150,12 +166,12 @@ def test_commands_and_variables_are_ours(rendered: dict[str, list[Document]], fo
                 *(["state"] if "worker" in name else []),
             }
             assert set(re.findall(r"\$\((\w+)\)", str(container["args"]))) <= set(given)
-    assert {"worker", "escalate", "ingest"} <= ran
+    assert {"worker", "escalate", "ingest", *(["bridge"] if folder in WITH_BRIDGE else [])} <= ran
 
 
 def test_what_is_mounted_is_there(rendered: dict[str, list[Document]]) -> None:
     """Configuration that is rendered too; secrets that are rendered, or that the overlay says it needs."""
-    for folder in ("base", "overlays/dev", "overlays/prod"):
+    for folder in RUN:
         documents = rendered[folder]
         made = {each["metadata"]["name"] for each in documents if each["kind"] == "Secret"}
         for name, pod in pods(documents).items():
@@ -164,7 +180,8 @@ def test_what_is_mounted_is_there(rendered: dict[str, list[Document]]) -> None:
                     assert find(documents, "ConfigMap", volume["configMap"]["name"])["data"]
                 if "secret" in volume:
                     assert volume["secret"]["secretName"] in made | SECRETS_OF_OTHERS, (folder, name)
-    text = (KUBERNETES / "overlays" / "prod" / "kustomization.yaml").read_text("utf-8")
+    folders = ("overlays/prod", "components/bridge-prod")
+    text = "".join((KUBERNETES / name / "kustomization.yaml").read_text("utf-8") for name in folders)
     assert all(name in text for name in SECRETS_OF_OTHERS)
     named = {
         one["name"]
@@ -175,7 +192,7 @@ def test_what_is_mounted_is_there(rendered: dict[str, list[Document]]) -> None:
 
 def test_selectors_select(rendered: dict[str, list[Document]]) -> None:
     """Each service, budget, policy of the network and monitor is for pods that there are, and a port of theirs."""
-    for folder in ("base", "overlays/dev", "overlays/prod"):
+    for folder in RUN:
         templates = pods(rendered[folder]).values()
         for each in rendered[folder]:
             spec = each.get("spec", {})
@@ -199,8 +216,8 @@ def test_selectors_select(rendered: dict[str, list[Document]]) -> None:
 def test_pages_are_probed(rendered: dict[str, list[Document]]) -> None:
     """On the port that the command has by default; alive from `/healthz`, ready from `/readyz`."""
     ports = {worker.DEFAULT_PORT, escalate.DEFAULT_PORT, ingest.DEFAULT_PORT, bridge.DEFAULT_PORT}
-    assert ports > set(PORTS.values())
-    for name, pod in pods(rendered["base"]).items():
+    assert ports == set(PORTS.values())
+    for name, pod in pods(rendered[BRIDGED]).items():
         (container,) = pod["spec"]["containers"]
         assert container["ports"] == [{"name": "pages", "containerPort": PORTS[container["args"][0]]}], name
         for probe, path in (("startup", "/healthz"), ("liveness", "/healthz"), ("readiness", "/readyz")):
@@ -209,7 +226,11 @@ def test_pages_are_probed(rendered: dict[str, list[Document]]) -> None:
 
 def test_pods_may_do_nothing_more_than_they_must(rendered: dict[str, list[Document]]) -> None:
     """By the profile `restricted` of the pod security standards, and ours with a root that is read-only."""
-    for folder in ("base", "overlays/dev", "overlays/prod"):
+    for folder in RUN:
+        for each in rendered[folder]:
+            if each["kind"] == "Namespace":
+                enforced = {f"pod-security.kubernetes.io/{how}": "restricted" for how in ("enforce", "audit", "warn")}
+                assert enforced.items() <= each["metadata"]["labels"].items()
         for name, pod in pods(rendered[folder]).items():
             spec = pod["spec"]
             assert spec["securityContext"]["runAsNonRoot"] is True
@@ -226,15 +247,31 @@ def test_pods_may_do_nothing_more_than_they_must(rendered: dict[str, list[Docume
                     assert spec["securityContext"]["runAsUser"] == 10001
 
 
+def test_a_node_or_zone_may_go(rendered: dict[str, list[Document]]) -> None:
+    """Pods of a kind are spread over both, one is moved at a time, and one that is not ready holds up no drain."""
+    documents = rendered[BRIDGED]
+    for name, pod in pods(documents).items():
+        labels = {key: pod["metadata"]["labels"][f"app.kubernetes.io/{key}"] for key in ("name", "component")}
+        spread = pod["spec"]["topologySpreadConstraints"]
+        assert [each["topologyKey"] for each in spread] == ["topology.kubernetes.io/zone", "kubernetes.io/hostname"]
+        for each in spread:
+            wanted = each["labelSelector"]["matchLabels"]
+            assert wanted == {f"app.kubernetes.io/{key}": value for key, value in labels.items()}, name
+        budget = find(documents, "PodDisruptionBudget", name)["spec"]
+        assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
+
+
 def test_there_is_time_to_end(rendered: dict[str, list[Document]]) -> None:
     """Kubernetes kills later than our processes need at the longest."""
     needed = {
         "traction-worker": WorkerSettings().away_timeout,
         "traction-escalate": 1.5 * escalation.STOP_SECONDS,
         "traction-ingest": gateway.STOP_SECONDS + gateway.CLOSE_SECONDS,
+        "traction-bridge": 1.5 * bridge_process.STOP_SECONDS,
     }
+    assert needed.keys() == pods(rendered[BRIDGED]).keys()
     for name, seconds in needed.items():
-        spec = pods(rendered["base"])[name]["spec"]
+        spec = pods(rendered[BRIDGED])[name]["spec"]
         sleep = spec["containers"][0].get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
         assert spec["terminationGracePeriodSeconds"] > seconds + sleep + 5
 

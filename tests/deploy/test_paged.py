@@ -83,11 +83,26 @@ async def test_poison_is_paged(monitored: Monitored, prometheus: Prometheus, tol
     patient(lambda: told.of("TractionDeadLetters", "resolved"), "the webhook is told that it is over")
 
 
-def test_brokers_that_are_away_silence_what_follows(manager: Alertmanager) -> None:
-    """While the brokers are away nobody is paged for what follows from it; an alert of something else is told."""
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("TractionBrokersAway", "TractionGatewayUnacknowledged", "TractionDeletedUnread"), id="away"),
+        pytest.param(("TractionBrokersWereAway", "TractionTransactionsFailing", "TractionHanging"), id="back"),
+    ],
+)
+def test_brokers_that_are_away_silence_what_follows(
+    manager: Alertmanager, told: Webhook, names: tuple[str, ...]
+) -> None:
+    """While the brokers are away, and a while after, nobody is paged for what follows; another alert is told."""
     ends = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
-    names = ("TractionBrokersAway", "TractionGatewayUnacknowledged", "TractionDeletedUnread")
-    alerts = [{"labels": {"alertname": name, "severity": "page"}, "endsAt": ends} for name in names]
+    fleet = names[0]
+    alerts = [
+        {
+            "labels": {"alertname": name, "severity": "none" if "Were" in name else "page", "fleet": fleet},
+            "endsAt": ends,
+        }
+        for name in names
+    ]
     request = urllib.request.Request(  # noqa: S310 - our own
         f"{manager.url}/api/v2/alerts", json.dumps(alerts).encode(), {"Content-Type": "application/json"}
     )
@@ -95,9 +110,15 @@ def test_brokers_that_are_away_silence_what_follows(manager: Alertmanager) -> No
 
     def states() -> dict[str, str]:
         found = get(f"{manager.url}/api/v2/alerts")
-        return {each["labels"]["alertname"]: each["status"]["state"] for each in found}
+        return {
+            each["labels"]["alertname"]: each["status"]["state"]
+            for each in found
+            if each["labels"].get("fleet") == fleet
+        }
 
     def of_names() -> bool:
         return [states().get(name) for name in names] == ["active", "suppressed", "active"]
 
     patient(of_names, "what follows is silent")
+    patient(lambda: told.of(names[2], fleet=fleet), "the other is told")
+    assert not told.of("TractionBrokersWereAway", fleet=fleet)

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from streams.metric_list import listed
-from streams.worker.settings import WorkerSettings
 from tests.deploy.monitoring import FOLDER, fast, promtool, tool
 
 GRAFANA = FOLDER.parent / "grafana"
@@ -96,7 +95,7 @@ def test_alerts_say_what_is_needed() -> None:
     """Each alert has a severity, a summary, numbers or names in its description, and the section of its runbook."""
     for name, rule in ALERTS.items():
         assert re.fullmatch("Traction[A-Z][A-Za-z]+", name)
-        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert rule["labels"]["severity"] in {"page", "ticket", "none"}
         assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
         assert rule["annotations"]["runbook_url"] == (
             f"https://github.com/traction/traction/blob/main/docs/runbooks.md#{name.lower()}"
@@ -113,11 +112,6 @@ def test_windows_of_objectives_agree() -> None:
             forms[found[1]].add(rule["expr"].replace(f"[{found[2]}]", "[W]"))
     assert len(forms) == 4
     assert all(len(each) == 1 for each in forms.values())
-
-
-def test_the_limit_of_live_sessions_is_that_of_the_default() -> None:
-    """The alert speaks of 95 % of what a worker keeps by default."""
-    assert f"> {WorkerSettings().live_sessions * 95 // 100}" in ALERTS["TractionLiveSessionsHigh"]["expr"]
 
 
 def test_each_alert_fires_and_stays_silent_in_a_case() -> None:
@@ -185,3 +179,4 @@ def test_configurations_are_accepted() -> None:
     assert "SUCCESS" in amtool("check-config", file)
     assert amtool("config", "routes", "test", f"--config.file={file}", "severity=page") == "pages"
     assert amtool("config", "routes", "test", f"--config.file={file}", "severity=ticket") == "tickets"
+    assert amtool("config", "routes", "test", f"--config.file={file}", "severity=none") == "nobody"

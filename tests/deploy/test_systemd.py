@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from streams.escalation import process as escalation
+from streams.gateway import bridge_process
 from streams.gateway import process as gateway
 from streams.worker.settings import WorkerSettings
 from tests.deploy.composed import DEPLOY
@@ -19,6 +20,7 @@ FOLDER = DEPLOY / "systemd"
 UNITS = {
     "traction-worker@.service": WorkerSettings().away_timeout,
     "traction-escalate.service": 1.5 * escalation.STOP_SECONDS,
+    "traction-bridge.service": 1.5 * bridge_process.STOP_SECONDS,
     "traction-ingest.service": gateway.STOP_SECONDS + gateway.CLOSE_SECONDS,
 }
 """Each unit, and how many seconds what it starts may take to end."""
@@ -59,7 +61,7 @@ def test_commands_and_variables_are_ours(unit: str) -> None:
     own = dict(value.split("=", 1) for key, value in keys(unit) if key == "Environment")
     known = variables(leaf(words))
     assert set(own) <= known
-    assert set(set_for_all()) - known <= {"TRACTION_POLICY"}, "of all processes but the gateway"
+    assert set(set_for_all()) - known <= {"TRACTION_POLICY"}, "of workers and the escalation consumer"
     given = {value.split(":", 1)[0] for key, value in keys(unit) if key == "LoadCredential"}
     assert {value.removeprefix("%d/") for value in own.values() if value.startswith("%d/")} == given
     options = dict(word.split("=", 1) for word in words if "=" in word)

@@ -6,6 +6,7 @@ Each way of getting further has its counterpart that only seems to: those are lo
 import pytest
 
 from detectors import Limits, SessionState, TaskState, observe_task, step
+from schemas.events import ToolCall
 from schemas.testing import tool_call
 from tests.detectors.traces import found
 
@@ -18,7 +19,7 @@ WORDS += [word[::-1] for word in WORDS]
 
 def rounds(command, says, *, edits, count=ROUNDS):
     """Run a failing command again and again, ``says(k)`` being its k-th answer, with or without an edit before each."""
-    events = []
+    events: list[ToolCall] = []
     for k in range(count):
         if edits:
             path = f"/w/{WORDS[k]}.py"

@@ -6,6 +6,8 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+import yaml
+
 from streams.access.roles import Names
 from streams.layout import read_layout
 from tests.deploy.composed import compose
@@ -42,6 +44,17 @@ def test_what_commands_name_is_there(block: Find, root: Path) -> None:
     *_, enabled = block("deployment-systemd").text.splitlines()
     for unit in shlex.split(enabled)[3:]:
         assert (root / "deploy" / "systemd" / f"{re.sub('@.', '@', unit)}.service").exists(), unit
+
+
+def test_an_overlay_of_ones_own_names_what_is_there(block: Find, root: Path) -> None:
+    """The folder, the component that tests render with it, and the image that the manifests have."""
+    own = yaml.safe_load(block("deployment-overlay").text)
+    paths = [path.removeprefix("traction/deploy/kubernetes/") for path in (*own["resources"], *own["components"])]
+    assert paths == ["overlays/prod", "components/bridge-prod"]
+    for path in paths:
+        assert (root / "deploy" / "kubernetes" / path / "kustomization.yaml").exists()
+    (image,) = own["images"]
+    assert compose()["services"]["bridge"]["image"] == f"{image['name']}:{image['newTag']}"
 
 
 def test_secrets_are_those_that_pods_ask_for(block: Find, root: Path) -> None:

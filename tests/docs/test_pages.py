@@ -57,10 +57,12 @@ SHOWN = {
 
 CHECKED = {
     *SHOWN, "adapter-emitter", "adapter-langchain", "backtest-neutral", "boundaries", "connect-claude-code",
-    "connect-codex", "connect-gemini-cli", "connect-http", "connect-ingest", "connect-otlp", "dashboards",
+    "connect-codex", "connect-gemini-cli", "connect-http", "connect-ingest", "connect-observe-all",
+    "connect-observed", "connect-otlp", "dashboards",
     "dashboards-drawn", "decide", "deployment-compose", "deployment-image", "deployment-kubernetes",
-    "deployment-layout", "deployment-layout-applied", "deployment-production", "deployment-systemd", "emitter",
-    "emitter-settings", "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator", "fixes-shell",
+    "deployment-layout", "deployment-layout-applied", "deployment-overlay", "deployment-production",
+    "deployment-systemd", "emitter", "emitter-settings",
+    "fixes-config", "fixes-library", "fixes-library-output", "fixes-orchestrator", "fixes-shell",
     "flow", "follow", "formula", "fuzz", "gateway-answer", "gateway-bridge", "guard", "guard-output",
     "gateway-events", "gateway-open", "gateway-otel", "gateway-start", "in-process-output", "labels", "language-go",
     "language-java", "language-javascript", "language-kcat", "language-rust", "locks", "make", "metrics",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import urllib.request
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +17,7 @@ from schemas.outputs import Termination
 from schemas.topics import TOOL_CALLS
 from streams.cli import traction
 from streams.client.orchestrator import Orchestrator
+from streams.expiry import expiry
 from streams.kafka import KafkaSettings, producer, running
 from streams.topics import create_topics
 from tests.kit import tool_call, until
@@ -137,7 +140,7 @@ class Job:
     ) -> None:
         """Have it done once: a loop is told, detected, ended by the orchestrator, and people are told by the sink."""
         working, escalating = self.worker(worker), self.escalate(escalation)
-        await asyncio.gather(working.ready(1), escalating.ready(1))
+        pages = await asyncio.gather(working.ready(1), escalating.ready(1))
         await self.send_loop(harness, "loop")
         await self.obey(orchestrator, "loop")
 
@@ -146,8 +149,21 @@ class Job:
             return any("terminat" in json.dumps(json.loads(line)) for line in lines)
 
         await until(told)
+        for page, settings in zip(pages, (worker, escalation), strict=True):
+            text = await asyncio.to_thread(_read, f"{page}/metrics")
+            ends = expiry(settings.certfile) if settings.certfile is not None else None
+            found = re.search(
+                r'^traction_certificate_expiry_timestamp_seconds{certificate="kafka"} (.+)', text, re.MULTILINE
+            )
+            assert (found and float(found[1])) == ends
         for process in (working, escalating):
             assert await process.end() == 0, process.log
+
+
+def _read(url: str) -> str:
+    with urllib.request.urlopen(url) as answer:  # noqa: S310 - our own page
+        text: str = answer.read().decode()
+    return text
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streams.access import brokers
 from streams.access.rules import Kind, Operation, Pattern, Rule
+from streams.cli.acl import EXIT_NO_RULES
 from streams.kafka import admin, running
 from tests.doors.kit import acl, command, held
 
@@ -83,11 +84,14 @@ def test_who_may_not_see_or_alter_rules_is_told_so(doors: Doors, tmp_path: Path)
 
 
 def test_brokers_that_check_no_rights_are_told(bootstrap: str) -> None:
-    """Everybody may do everything there: what to set is said, and nothing seems to be well."""
-    done = command("acl", "diff", "--bootstrap", bootstrap, *TWO)
-    assert done.code == 1
-    assert "check no rights" in done.output
-    assert "authorizer.class.name" in done.output
+    """Everybody may do everything there: a code of its own, what to set, and nothing seems to be well."""
+    for name in ("apply", "diff"):
+        done = command("acl", name, "--bootstrap", bootstrap, *TWO)
+        assert done.code == EXIT_NO_RULES
+        assert "check no rights" in done.output
+        assert "authorizer.class.name" in done.output
+    found = command("acl", "diff", "--bootstrap", bootstrap, "--json", *TWO)
+    assert (found.code, json.loads(found.output)["ok"]) == (EXIT_NO_RULES, False)
 
 
 def test_rules_are_shown_without_brokers() -> None:

@@ -18,10 +18,10 @@ from detectors import InvalidLimits, Limits, SessionState, limits_from, step
 from detectors.call import read_call
 from detectors.canonical import canonical_arguments, opened, plain_text
 from detectors.catalogue import Tools
+from detectors.checks import failing_checks
 from detectors.facts import Mark
 from detectors.masks import mask_failure, mask_result
 from detectors.patch import patch_digest
-from detectors.checks import failing_checks
 from detectors.tasks.diffs import read_diff
 from detectors.weights import InvalidWeights, read_weights
 from schemas.encode import encode

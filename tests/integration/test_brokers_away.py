@@ -47,7 +47,7 @@ async def wire(broker: KafkaBroker) -> Wire:
 
 
 async def test_a_broker_that_restarts(wire: Wire, broker: KafkaBroker, start: Callable[..., WorkerProcess]) -> None:
-    """Workers live through it, count as alive all the time, and go on."""
+    """Workers live through it, count as alive all the time, and go on, or end in peace when told to."""
     events = traffic(sessions=20, episodes=6)
     half = len(events) // 2
     worker = start()
@@ -64,7 +64,14 @@ async def test_a_broker_that_restarts(wire: Wire, broker: KafkaBroker, start: Ca
     await wire.until_applied()
     await assert_same(wire, outcome(events))
     assert worker.popen.poll() is None
+    await asyncio.to_thread(broker.stop)
+
+    async def noticed() -> bool:
+        return (await worker.metrics())["traction_brokers_reachable",] == 0
+
+    await until(noticed)
     assert await worker.end() == 0
+    assert "Traceback" not in worker.log
 
 
 async def test_brokers_away_for_too_long(wire: Wire, broker: KafkaBroker, start: Callable[..., WorkerProcess]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import contextlib
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -11,14 +14,17 @@ from schemas import topics
 from schemas.common import Task
 from schemas.encode import encode
 from schemas.events import Override
+from streams.cli import forget as command
 from streams.cli import traction
+from streams.cli.looking import EXIT_UNSEEN
+from streams.kafka import KafkaSettings
 from streams.topics import default_group, ladders_name
 from tests.integration.conftest import run
 from tests.kit import BEGIN, WorkerProcess, attempt, tool_call, until
 from tests.processes import TRACTION, TractionProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from schemas.events import SessionInput
     from tests.kit import Wire
@@ -161,7 +167,10 @@ async def test_nothing_is_left_of_a_session_and_then_of_a_task(
 
 
 async def test_a_crash_leaves_it_done_or_not_begun(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
-    """Killed before the commit, the state is as it was; the next worker does it whole."""
+    """Killed before the commit, the state is as it was; the next worker does it whole, and who waited so long sees it.
+
+    Without a worker the wait comes to its end, and says so.
+    """
     named_so = ("--instance-id", "one")  # else the group would wait for the one that is gone
     dies = start(*named_so, program=DIES)
     await dies.ready(4)
@@ -171,7 +180,17 @@ async def test_a_crash_leaves_it_done_or_not_begun(wire: Wire, start: Callable[.
     assert (await forget(wire, "session", MINE))["written"] is True
     await dies.exit(30)
     assert await wire.stored() == before
+    assert (await forget(wire, "session", MINE, "--wait", "1", code=EXIT_UNSEEN))["seen"] is False
+    words = len(await wire.inputs(topics.CONTROL))
+    waiting = asyncio.create_task(forget(wire, "session", MINE, "--wait", "90"))
+
+    async def said() -> bool:
+        return len(await wire.inputs(topics.CONTROL)) > words
+
+    await until(said)
+    assert not waiting.done()
     await start(*named_so).ready(4)
+    assert (await waiting)["seen"] is True
     await wire.until_applied()
 
     async def gone() -> bool:
@@ -180,6 +199,31 @@ async def test_a_crash_leaves_it_done_or_not_begun(wire: Wire, start: Callable[.
     await until(gone)
     told = [record for record in await wire.records(wire.task_events) if b"forget" in record.value]
     assert {record.key.decode() for record in told} == {"task-mine", SHARED, MINE}
+
+
+@pytest.mark.parametrize(("seconds", "seen"), [(3.0, False), (3.1, True)])
+async def test_the_end_of_the_wait(monkeypatch: pytest.MonkeyPatch, seconds: float, seen: bool) -> None:  # noqa: FBT001
+    """One wait is for all places: the last of four is looked at a moment before the end, and not at the end."""
+    clock = SimpleNamespace(now=100.0, looked=0)
+
+    class Slow:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def stands(self, *_: object) -> bool:
+            clock.now, clock.looked = clock.now + 1.0, clock.looked + 1
+            return True
+
+    @contextlib.asynccontextmanager
+    async def reading(*_: object) -> AsyncIterator[Any]:
+        yield SimpleNamespace(has=lambda _: True)
+
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(command, "Effect", Slow)
+    monkeypatch.setattr(command, "_reading", reading)
+    asked = command.Asked(KafkaSettings(), "a", "g", 1.0, "session", "s", sessions=False, terminations=False)
+    found = await command._wait(asked, [("session", "s")], cast("Any", SimpleNamespace(tasks=())), seconds)
+    assert (found, clock.looked) == (seen, 3 + seen)
 
 
 async def test_an_id_that_nobody_knows(wire: Wire) -> None:

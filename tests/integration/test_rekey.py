@@ -5,12 +5,15 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
 from schemas import topics
 from schemas.encode import encode, record_key
-from streams.kafka import producer, running
+from streams.kafka import admin, producer, running
 from streams.reading import partition_of
-from streams.worker.outgoing import REKEYED_HEADER
-from tests.kit import TOPIC_OF, assert_same, outcome, traffic, until
+from streams.worker.faults import EXIT_LOST
+from streams.worker.outgoing import RECORD_BYTES, REKEYED_HEADER
+from tests.kit import TOPIC_OF, assert_same, outcome, tool_call, traffic, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,3 +71,54 @@ async def test_a_killed_worker_loses_and_doubles_no_event(wire: Wire, start: Cal
     counted = sum(value for name, value in metrics.items() if name[0] == "traction_misrouted_events_total")
     again = sum(value for name, value in metrics.items() if name[:2] == ("traction_events_total", "rekeyed"))
     assert counted == again > 0
+
+
+TAKEN_BYTES = 20_000
+"""What a topic takes at once in the test below."""
+
+
+async def send_astray(wire: Wire, session: str, sizes: Iterable[int]) -> None:
+    """Write calls beside the partition of their key, as large as they are reckoned to be when they are written again.
+
+    Compressed, so that a topic takes them that takes less.
+    """
+    name = wire.settings.topic(topics.TOOL_CALLS)
+    async with running(producer(wire.settings, compression_type="gzip"), wire.settings) as client:
+        for number, size in enumerate(sizes):
+            event = tool_call(session, number)
+            key, value = record_key(event), encode(event)
+            value += b" " * (
+                size - len(key) - len(value) - RECORD_BYTES
+            )
+            astray = (partition_of(key, wire.partitions) + 1) % wire.partitions
+            await client.send(name, key=key, value=value, partition=astray)
+
+
+async def test_what_a_topic_takes_bounds_what_is_written_again(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
+    """Up to its last byte an event is; one more, and it is judged where it stands: the worker goes on, nothing is lost.
+
+    A worker that runs while the topic is told to take less ends, and the next one knows.
+    """
+    named_so = ("--rekey", "--instance-id", "one")  # else the group would wait for the one that is gone
+    first = start(*named_so)
+    await first.ready(4)
+    name = wire.settings.topic(topics.TOOL_CALLS)
+    async with running(admin(wire.settings), wire.settings) as client:
+        taken = {"max.message.bytes": str(TAKEN_BYTES)}
+        await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, taken)])
+    await send_astray(wire, "large", [3 * TAKEN_BYTES])
+    assert await first.exit(60) == EXIT_LOST, first.log
+    await send_astray(wire, "fits", [TAKEN_BYTES, *[2_000] * 39])  # together more than the topic takes
+    await send_astray(wire, "over", [TAKEN_BYTES + 1])
+    second = start(*named_so)
+    await second.ready(4)
+    await wire.until_applied()
+
+    copies = [record for record in await wire.inputs(topics.TOOL_CALLS) if REKEYED_HEADER in dict(record.headers)]
+    assert [record.key for record in copies] == [b"fits"] * 40
+    assert len(copies[0].key) + len(copies[0].value) + RECORD_BYTES == TAKEN_BYTES
+    places = {key.decode(): number for number, key in await wire.stored()}
+    home = {session: partition_of(session.encode(), wire.partitions) for session in places}
+    assert {session for session in places if places[session] == home[session]} == {"fits"}
+    calls = {session: state.calls for session, state in (await wire.states()).items()}
+    assert calls == {"large": 1, "fits": 40, "over": 1}

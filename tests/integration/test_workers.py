@@ -151,7 +151,7 @@ async def test_limits_of_the_configuration_file(
 
 async def test_pages(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
     """A worker at work is alive and ready, and tells the lag of each input partition and the misrouted events."""
-    worker = start()
+    worker = start("--live-sessions", "123")
     url = await worker.ready(4)
     await wire.raw(topics.TOOL_CALLS, encode(tool_call("s", 0)), key=b"s", partition=0)
     await wire.raw(topics.TOOL_CALLS, encode(tool_call("s", 1)), key=b"s", partition=1)
@@ -162,6 +162,7 @@ async def test_pages(wire: Wire, start: Callable[..., WorkerProcess]) -> None:
     assert metrics["traction_stored_states", "own", "sessions"] == 2, "one in each partition"
     assert metrics["traction_stored_state_bytes", "own", "sessions"] > 100
     assert ("traction_state_disk_free_bytes",) not in metrics
+    assert metrics["traction_live_states_limit",] == 123
     assert (metrics["traction_ready",], metrics["traction_healthy",], metrics["traction_brokers_reachable",]) == (
         1,
         1,

@@ -164,6 +164,8 @@ def test_variables_are_named_after_flags(run: Callable[..., Result]) -> None:
         ("probe = 3", "`probe` is a value; make it a table, [probe]"),
         ("[traction]\nport = 3", "table [traction] has no key `port`; known are: "),
         ("[traction]\nbootstrap = 3", 'table [traction] wants a string for `bootstrap`; write bootstrap = "..."'),
+        ('[traction]\nstall_seconds = "3"', "table [traction] wants a number for `stall_seconds`; write "),
+        ("[traction]\nstall_seconds = true", "table [traction] wants a number for `stall_seconds`; write "),
         ("[probe]\nprot = 3", "table [probe] has no key `prot`; did you mean `port`?"),
         ("[probe]\ntopic-name = []", "table [probe] has no key `topic-name`; did you mean `topic_name`?"),
         ("[probe]\nhelp = true", "table [probe] has no key `help`; known are: "),

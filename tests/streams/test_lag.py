@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 from schemas.topics import ALERTS
 from streams.escalation.metrics import EscalationMetrics
 from streams.kafka import KafkaSettings, producer, running
-from streams.lag import BROKER, MAX_ENDS, Applied, LagWatch, Waiting
-from streams.pages import Health
+from streams.lag import BROKER, MAX_ENDS, Applied, LagWatch, Waiting, answer_seconds, interval_seconds
+from streams.pages import STALL_BOUNDS, STALL_SECONDS, Health
 from streams.topics import create_topics
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ class Watched:
             self.health,
             lambda: self.applied,
             taking=lambda: self.taking,
-            interval=0.1,
         )
 
     def lag(self, tp: TopicPartition) -> float | None:
@@ -93,16 +92,27 @@ async def test_lag_and_age_follow_what_was_applied(kafka: KafkaSettings) -> None
         await watched.until(lambda: watched.lag(tp) is None)
 
 
-async def test_a_position_that_does_not_move_is_found(kafka: KafkaSettings) -> None:
-    """With records waiting the process is not alive after the stall time; once it moves, it is again."""
+async def test_a_position_that_does_not_move_is_found(kafka: KafkaSettings, caplog: pytest.LogCaptureFixture) -> None:
+    """With records waiting the process is not alive after the stall time; once it moves, it is again; it is logged."""
     tp = TopicPartition(kafka.topic(ALERTS), 1)
+
+    def said() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.name == "streams.lag"]
+
     async with running(producer(kafka), kafka) as client:
         await client.send_and_wait(tp.topic, value=b"x", partition=1)
     async with watching(kafka) as watched:
         watched.applied = {tp: Applied(0, None)}
         await watched.until(lambda: not watched.health.live().ok)
+        await watched.until(lambda: len(said()) == 1)
         watched.applied = {tp: Applied(1, time.time())}
         await watched.until(lambda: watched.health.live().ok)
+        await watched.until(lambda: len(said()) > 1)
+    name = f"{tp.topic}-{tp.partition}"
+    assert [message.partition(" for ")[0] for message in said()] == [
+        f"{name}: stuck at 0",
+        f"{name}: does not hang any more",
+    ]
 
 
 async def test_taking_that_hangs_is_found(kafka: KafkaSettings) -> None:
@@ -141,6 +151,19 @@ async def test_brokers_out_of_reach_make_it_unready_but_not_dead() -> None:
         await watched.until(lambda: "does not answer" in watched.health.ready().checks[BROKER])
         assert watched.health.live().ok
         assert watched.registry.get_sample_value("traction_brokers_reachable") == 0
+
+
+@pytest.mark.parametrize("stall", [*STALL_BOUNDS, STALL_SECONDS, 5.0])
+def test_a_stall_is_never_longer_than_the_watch_can_see(stall: float) -> None:
+    """Two looks with the slowest answer between them are close enough for the position to count as seen throughout."""
+    now = 0.0
+    health = Health((), clock=lambda: now, stall_seconds=stall)
+    while now < stall:
+        health.progress("p", 7, 8)
+        assert health.live().ok
+        now += interval_seconds(stall) + answer_seconds(stall)
+    health.progress("p", 7, 8)
+    assert not health.live().ok
 
 
 def at(position: int, timestamp: float | None = None) -> Applied:

@@ -48,7 +48,7 @@ TOPICS = ("agent.tool-calls", "agent.control")
 CLOSED_LABELS = {
     *("topic", "partition", "result", "kind", "level", "detector", "reason", "action", "version", "python"),
     *("word", "answered", "attempt", "model", "config", "outcome", "sink", "copy", "table", "by"),
-    *("repo", "role", "task_type", "route", "code", "signal", "what"),
+    *("repo", "role", "task_type", "route", "code", "signal", "what", "certificate"),
 }
 """Labels whose values a deployment or the code limits. Sessions, agents, tools and texts are not among them."""
 
@@ -237,7 +237,7 @@ def test_health_is_shown_as_it_is_at_the_scrape() -> None:
     for _ in range(6):
         health.progress("calls-0", 3, 9)
         now += 2.4
-    assert shown() == (1, 0)
+    assert shown() == (0, 0)
 
 
 def test_room_on_a_disk_that_is_gone_is_not_known(tmp_path: Path) -> None:

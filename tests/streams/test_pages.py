@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter
 
-from streams.pages import Health, PageError, Pages, PageSettings
+from streams.pages import STALL_BOUNDS, Health, PageError, Pages, PageSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +76,36 @@ def test_work_that_lies_untouched_makes_the_process_not_alive(clock: Clock, heal
     look(clock, health, 7, 10, seconds=5)
     assert not health.live().ok
     assert health.live().checks["p"] == "stuck at 7 for 100 s with 3 waiting"
+
+
+def test_what_hangs_is_not_ready(clock: Clock, health: Health) -> None:
+    """Whatever its conditions said when it began to hang; the page names what hangs, and nothing that goes on."""
+    health.hold("assigned")
+    health.hold("taken")
+    for _ in range(round(STALL / 5)):
+        assert health.ready().ok
+        clock.now += 5
+        health.progress("turns", round(clock.now), round(clock.now) + 1)
+        health.progress("p", 7, 10)
+    clock.now += 5
+    health.progress("p", 7, 10)
+    assert health.ready().checks == {
+        "assigned": "ok",
+        "taken": "ok",
+        "p": "stuck at 7 for 100 s with 3 waiting",
+    }
+    assert not health.ready().ok
+    health.forget("p")
+    assert health.ready().ok
+
+
+@pytest.mark.parametrize("seconds", STALL_BOUNDS)
+def test_the_stall_limit_has_bounds(seconds: float) -> None:
+    """The shortest and the longest are taken, and what lies beyond is refused with both."""
+    assert PageSettings(stall_seconds=seconds).stall_seconds == seconds
+    beyond = seconds * (0.99 if seconds == STALL_BOUNDS[0] else 1.01)
+    with pytest.raises(ValueError, match="must be 1 to 3,600 seconds"):
+        PageSettings(stall_seconds=beyond)
 
 
 def test_it_is_alive_again_once_the_position_moves(clock: Clock, health: Health) -> None:

@@ -17,11 +17,12 @@ from schemas import topics
 from schemas.decode import decode
 from schemas.encode import encode, headers, record_key
 from schemas.outputs import Alert, Directive, Evidence, KnownFlapping, LimitReached, Notification, Termination
-from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings, utc_now
+from streams.escalation.consumer import Escalation, EscalationSettings, utc_now
 from streams.escalation.metrics import EscalationMetrics
 from streams.escalation.state import decode_ladder
 from streams.forwarded import Origin, origin_header
 from streams.kafka import KafkaSettings, consumer, producer, running
+from streams.ownership import CONDITIONS
 from streams.pages import Health
 from streams.policy.policy import Policy
 from streams.topics import create_topics, ladders_name, task_events_name

@@ -17,9 +17,10 @@ from aiokafka import AIOKafkaProducer
 from prometheus_client import CollectorRegistry
 
 from streams.escalation import ownership
-from streams.escalation.consumer import CONDITIONS, Escalation, EscalationSettings
+from streams.escalation.consumer import Escalation, EscalationSettings
 from streams.escalation.metrics import EscalationMetrics
 from streams.kafka import KafkaSettings
+from streams.ownership import CONDITIONS
 from streams.pages import Health
 from streams.policy.policy import Policy
 from streams.transaction import Fenced

@@ -55,6 +55,9 @@ class LadderModel(LadderBook):
     def event(self, event: TaskEvent, now: datetime, policy: Ladder) -> list[Told]:
         """Say what comes of what an event means to the task."""
         self._begin_call(now, policy)
+        if event.word == "forget":  # of it nothing is noted, not even that it was heard of
+            self._forget(event.session_id)
+            return self.out
         self._met(event)
         self._count(event)
         sent = event.attempt is not None and event.attempt.outcome == "success" and not event.attempt.derived
@@ -65,9 +68,7 @@ class LadderModel(LadderBook):
             self._fresh_task()
             self._close("resumed", [event.session_id, ""])
         elif event.word == "clear":
-            self._fresh_task()
-            self._close("resumed", list(self.climbs))
-            self.forget()
+            self._clear()
         elif event.word in {"ended", "obeyed"}:
             self._stop(event.session_id, event.word, event.answers)
         elif event.word == "refused" and event.answers:
@@ -275,6 +276,31 @@ class LadderModel(LadderBook):
         self.out.append(("flapping", session, alert_id, cause, self.now + timedelta(days=self.policy.flapping_days)))
 
     # Words
+
+    def _clear(self) -> None:
+        self._fresh_task()
+        self._close("resumed", list(self.climbs))
+        self.forget()
+
+    def _forget(self, session: str) -> None:
+        """Know nothing of a session any more, nor what the task climbed for because of it; or of the whole task."""
+        if session == self.task_id:
+            self._clear()
+            return
+        self.heard.pop(session, None)
+        because = {session, "" if "" in self.answered and self.answered[""][0].session_id == session else session}
+        closed = [climb for climb in self.climbs if climb in because]
+        self._close("resumed", closed)
+        if not self.climbs and not self.heard:
+            self._unlist()
+            self.forget()
+        elif closed and not any(self.flapping[1] in self._known(climb) for climb in self.climbs):
+            self._unlist()
+
+    def _known(self, climb: str) -> set[str]:
+        """Give the alerts that a climb is known to be for."""
+        alert = self.answered.get(climb, (None, "", ""))[0]
+        return {*self.alerts.get(climb, ()), *([alert.alert_id] if alert else ()), *self._asked(climb, "alert_id")}
 
     def _stop(self, session: str, word: str, answers: str) -> None:
         if word == "ended":

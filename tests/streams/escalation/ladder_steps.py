@@ -33,15 +33,21 @@ AGENTS = (None, Agent(name="claude-code", model="m1", config="c1"), Agent(name="
 TASKS = (None, Task(type="bugfix"), Task(type="docs"))
 CANDIDATES = (Candidate(name="codex", model="m2"), Candidate(model="m9"), Candidate(config="c3"), Candidate())
 
+WHOLE = "whole task"
+"""A word with this is said under the id of the task itself."""
+
 SENSIBLE = (
     *(("refused", "directive"), ("refused", "termination"), ("obeyed", "termination"), ("false_alarm", "alert")),
     *(("refused", "directive"), ("refused", "termination"), ("terminate", "nothing"), ("resume", "nothing")),
+    ("forget", "nothing"),
 )
 """Words with what they answer where people and orchestrators know what they do."""
 
 ANY = st.tuples(
-    st.sampled_from(("refused", "obeyed", "ended", "false_alarm", "resume", "reset", "clear", "user_message")),
-    st.sampled_from(("directive", "termination", "alert", "nonsense", "nothing")),
+    st.sampled_from(
+        ("refused", "obeyed", "ended", "false_alarm", "resume", "reset", "clear", "user_message", "forget")
+    ),
+    st.sampled_from(("directive", "termination", "alert", "nonsense", "nothing", WHOLE)),
 )
 
 MINUTE = 60_000
@@ -173,6 +179,8 @@ def _scenes(sessions: dict[str, str]) -> list[list[SearchStrategy[Step]]]:
         [alert(first), alert(first), pause("cooldown_seconds"), alert(first)],
         [alert(first, loop=f"l{number}") for number in range(10)],
         [alert(first, scope="task"), pause("", 1), *(alert(session) for session in sorted(sessions))],
+        [alert(others[0], "terminate"), alert(first, "terminate", "task"), said("forget", "nothing")],
+        [alert(first, "terminate", "task"), alert(others[0]), said("forget", "nothing"), said("forget", WHOLE)],
     ]
 
 

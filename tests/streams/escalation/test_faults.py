@@ -68,7 +68,8 @@ async def test_a_batch_of_an_ownership_that_ended_is_dropped(
         client = ownerships.clients()[0]
         (record,) = await wire.records(topics.ALERTS)
         again = dataclasses.replace(record, value=record.value.replace(b'"t"', b'"u"').replace(b'"s1"', b'"s9"'))
-        former = Unit(unit.number, dataclasses.replace(unit.alerts), dataclasses.replace(unit.events), unit.producer)
+        feeds = dataclasses.replace(unit.alerts), dataclasses.replace(unit.events)
+        former = Unit(unit.number, *feeds, producer=unit.producer, owned=False)
         former.alerts.queue = deque([again])
         await running.escalation._act(former, client, datetime.now(UTC))
         assert len(await wire.outputs(Termination)) == 1

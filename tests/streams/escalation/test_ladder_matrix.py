@@ -28,6 +28,7 @@ from tests.streams.escalation.ladder_model import LadderModel
 from tests.streams.escalation.ladder_steps import (
     CROWD,
     SESSIONS,
+    WHOLE,
     Alarm,
     Passes,
     Said,
@@ -211,6 +212,8 @@ class Run:
             known = [""] if kind == "nothing" else self.ids.get((kind, session), ["nobody's"])
             event.word = cast("Any", word)
             event.answers = known[-1 - min(step.back, len(known) - 1)]
+            if word == "forget" and kind == WHOLE:
+                event.session_id = event.task_id
             return event
         event.task, event.spent = step.task, Spent(tokens=step.tokens, cost=step.tokens / 4)
         if step.outcome in {"merged", "commented"}:

@@ -13,13 +13,14 @@ from prometheus_client import CollectorRegistry
 from detectors import TaskEvent, encode_task
 from schemas.encode import encode, headers
 from streams.escalation import consumer
-from streams.escalation.consumer import BATCH_RECORDS, CONDITIONS, POLL_MS, Escalation, EscalationSettings, utc_now
+from streams.escalation.consumer import BATCH_RECORDS, POLL_MS, Escalation, EscalationSettings, utc_now
 from streams.escalation.metrics import EscalationMetrics
 from streams.escalation.state import Climb, LadderState, encode_ladder
 from streams.escalation.unit import Feed, Unit
 from streams.fetching import UnreadableBatch
 from streams.forwarded import Origin, origin_header
 from streams.kafka import KafkaSettings
+from streams.ownership import CONDITIONS
 from streams.pages import Health
 from streams.policy.policy import Policy
 from tests.streams.escalation.ladder_kit import an_alert
@@ -69,8 +70,8 @@ class Bench:
             on_ready=lambda _: None,
         )
         self.client = Client()
-        self.unit = Unit(0, Feed(ALERTS), Feed(EVENTS), cast("Any", None), ready=True)
-        self.escalation._ownerships._units[0] = self.unit
+        self.unit = Unit(0, Feed(ALERTS), Feed(EVENTS), producer=cast("Any", None), ready=True)
+        self.escalation._ownerships._units = {0: self.unit}
         self.committed: list[Mapping[TopicPartition, int]] = []
 
         async def write(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def unit(alerts: Sequence[int], events: Sequence[int]) -> Unit:
     """Give a unit with records of these times in its queues."""
-    made = Unit(0, Feed(TopicPartition("alerts", 0)), Feed(TopicPartition("events", 0)), cast("Any", None))
+    made = Unit(0, Feed(TopicPartition("alerts", 0)), Feed(TopicPartition("events", 0)), producer=cast("Any", None))
     for feed, times in zip(made.feeds, (alerts, events), strict=True):
         records = [
             ConsumerRecord(feed.tp.topic, 0, offset, time, 0, None, None, 0, 0, 0, ())

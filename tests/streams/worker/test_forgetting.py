@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +139,30 @@ async def test_it_is_removed_when_nothing_from_before_can_come(known: Bench, rec
     assert known.partition.sessions.loaded(b"s") is None
     assert not known.partition.sessions.forgotten
     assert calls_of(known, "other") == 3
+
+
+@pytest.mark.parametrize("taken_over", [True, False])
+async def test_what_a_former_owner_was_to_forget_is_removed(
+    known: Bench, record: MakeRecord, monkeypatch: pytest.MonkeyPatch, *, taken_over: bool
+) -> None:
+    """All states are looked at soon after partitions were taken over, and not before the interval is over otherwise."""
+    known.apply([word(record)])
+    known.commit()
+    known.own()
+    monkeypatch.setattr(module, "TAKEN_OVER_SECONDS", 0.0)
+    owned = Answering(known)
+    sweeping = asyncio.create_task(Sweeper(owned).run())  # type: ignore[arg-type]  # what it asks of a worker
+    await asyncio.sleep(0)  # it has seen what is owned
+    if taken_over:
+        owned.ownerships.current = {0: known.own()}
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(1.0 if taken_over else 0.05):
+            await owned.answered.wait()
+    await asyncio.sleep(0)  # what it does with the answer
+    sweeping.cancel()
+    await asyncio.gather(sweeping, return_exceptions=True)
+    known.commit()
+    assert (b"s" in known.stored) != taken_over
 
 
 async def test_what_went_on_is_not_removed(known: Bench, record: MakeRecord) -> None:

@@ -219,13 +219,14 @@ def test_what_cannot_be_read_is_a_dead_letter_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("beyond", [False, True])
-def test_a_record_too_large_to_be_written_again_stays(beyond: bool) -> None:  # noqa: FBT001
-    """At the limit it is written again, headers counted; a byte more, and it is left to be judged where it stands."""
+@pytest.mark.parametrize(("taken", "most"), [(9_000, 9_000), (12_000_000, MAX_REKEYED_BYTES)])
+def test_a_record_too_large_to_be_written_again_stays(taken: int, most: int, beyond: bool) -> None:  # noqa: FBT001
+    """At its topic's limit or ours it is written again, headers counted; a byte more, and it stays where it stands."""
     cluster = Cluster()
     frame = len(b"s") + len("note") + HEADER_BYTES + RECORD_BYTES
-    note = b"x" * (MAX_REKEYED_BYTES - frame - 1_000 + beyond)
+    note = b"x" * (most - frame - 1_000 + beyond)
     record = cluster.write(TOOL_CALLS, ASTRAY, b"s", b"y" * 1_000, (("note", note),))
-    assert (rekeyed(record) is None) == beyond
+    assert (rekeyed(record, taken) is None) == beyond
 
 
 EVENTS = traffic(sessions=4, episodes=2)

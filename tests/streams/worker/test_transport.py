@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.subscription_state import SubscriptionState
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from prometheus_client import CollectorRegistry
@@ -19,6 +21,7 @@ from streams.worker import transport
 from streams.worker.app import Worker, build
 from streams.worker.metrics import WorkerMetrics
 from streams.worker.settings import WorkerSettings
+from streams.worker.watch import under_way
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -63,6 +66,48 @@ async def test_a_recovery_that_was_broken_off_has_nothing_fetched(
     assert consumer.flow_active == asked
     consumer.resume_flow()
     assert consumer.flow_active
+
+
+async def test_what_is_done_with_partitions_is_told_and_what_others_do_is_not(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that hangs there is seen, and one that waits for the rest of its group is not taken for hung."""
+    consumer, seen = worker.consumer, list[tuple[set[str], bool]]()
+
+    async def step(*_: Any) -> None:
+        seen.append((set(under_way(worker)), consumer.assigned))
+
+    monkeypatch.setattr(worker.ownerships, "release", step)
+    monkeypatch.setattr(worker.ownerships, "take", step)
+    monkeypatch.setattr(worker.ownerships.changelogs, "take", step)
+    for name in ("on_partitions_revoked", "on_partitions_assigned"):
+        monkeypatch.setattr(driver.Consumer, name, step)
+    await step()
+    await consumer.on_partitions_revoked(ASSIGNED)
+    await step()
+    await consumer.on_partitions_assigned(ASSIGNED)
+    await step()
+    letting, taking = ({"letting go of partitions"}, False), ({"taking partitions"}, False)
+    waiting = (set[str](), False)
+    assert seen == [waiting, letting, letting, waiting, taking, taking, taking, ({"reading state back"}, True)]
+
+
+async def test_a_partition_that_was_just_assigned_is_no_error(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However long ago the process started: Faust would say that it was not fetched since then."""
+    consumer, tp = worker.consumer, TP("tool-calls", 0)
+    state = SubscriptionState()
+    state.subscribe({tp.topic})
+    state.assign_from_subscribed({TopicPartition(*tp)})
+    fetcher = SimpleNamespace(_subscriptions=state)
+    monkeypatch.setattr(consumer._thread, "_consumer", SimpleNamespace(_fetcher=fetcher))
+    consumer._thread.time_started = time.monotonic() - 3_600
+    consumer.verify_event_path(time.monotonic(), tp)
+    consumer.verify_recovery_event_path(time.monotonic(), tp)
+    assert caplog.messages == []
+    driver.Consumer.verify_event_path(consumer, time.monotonic(), tp)
+    assert ["since start" in message for message in caplog.messages] == [True], "what this is about"
 
 
 async def test_inputs_are_fetched_once_their_committed_offsets_are_sought(
