@@ -27,10 +27,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 5.0
-"""Between two looks: a scrape's usual interval is 15 s or more."""
+"""Between two looks: a scrape's usual interval is 15 s or more. Less where the stall limit is short."""
 
 ANSWER_SECONDS = 5.0
-"""How long the brokers may take to answer before they count as away."""
+"""How long the brokers may take to answer before they count as away. Less where the stall limit is short."""
+
+LOOKS_PER_STALL = 16
+"""Looks in a stall limit, at least: with the time for an answer, an eighth of it, two are closer than the quarter from
+which on `Health` takes them for blind."""
+
+RETRY_MS = 20
+"""Between a client's two looks for a topic that is new to it, one topic after the other: with aiokafka's 100 ms the
+first answer would take half a second, and count as none where the stall limit is short."""
 
 BROKER = "broker"
 """Name of the condition of readiness that the watch keeps."""
@@ -47,6 +55,16 @@ class Applied:
 
     position: int
     timestamp: float | None
+
+
+def interval_seconds(stall_seconds: float) -> float:
+    """Give the time between two looks, for a stall limit."""
+    return min(INTERVAL_SECONDS, stall_seconds / LOOKS_PER_STALL)
+
+
+def answer_seconds(stall_seconds: float) -> float:
+    """Give how long the brokers may take to answer before they count as away, for a stall limit."""
+    return min(ANSWER_SECONDS, 2 * stall_seconds / LOOKS_PER_STALL)
 
 
 MAX_ENDS = 500
@@ -93,11 +111,12 @@ class LagWatch:
     Args:
         settings: where and how to connect.
         metrics: takes lag and age.
-        health: takes progress, and the condition `BROKER`.
+        health: takes progress, and the condition `BROKER`; looks are as close together as its stall limit asks for.
         applied: tells what is owned now and how far each partition is.
-        taking: tells what is being taken or let go of, by name, and a number that grows as long as that goes on; it has
-            no position, and a process that hangs there would seem to have nothing to do.
-        interval: seconds between two looks.
+        taking: tells what is under way and has no end that the brokers know, by name, with a number that grows as long
+            as it goes on: partitions being taken or let go of, and the turns of each loop that must never wait for
+            ever. A process that hangs there would seem to have nothing to do. What is not named is not watched: leave
+            out what waits for others rightly.
     """
 
     def __init__(
@@ -108,7 +127,6 @@ class LagWatch:
         applied: Callable[[], Mapping[TopicPartition, Applied]],
         *,
         taking: Callable[[], Mapping[str, int]] = dict,
-        interval: float = INTERVAL_SECONDS,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
@@ -116,7 +134,9 @@ class LagWatch:
         self._applied = applied
         self._taking = taking
         self._taken: set[str] = set()
-        self._interval = interval
+        self._stuck: set[str] = set()
+        self._interval = interval_seconds(health.stall_seconds)
+        self._answer = answer_seconds(health.stall_seconds)
         self._waiting: dict[TopicPartition, Waiting] = {}
 
     async def run(self) -> None:
@@ -124,22 +144,29 @@ class LagWatch:
         while True:
             try:
                 # A group id is not given: this client joins no group and commits nothing.
-                async with running(consumer(self._settings), self._settings) as client:
+                async with running(consumer(self._settings, retry_backoff_ms=RETRY_MS), self._settings) as client:
                     while True:
                         await self._look(client)
                         await asyncio.sleep(self._interval)
             except (KafkaUnavailable, KafkaError, TimeoutError) as problem:
-                self._health.fail(BROKER, f"does not answer: {type(problem).__name__}")
-                self._metrics.brokers_reachable.set(0)
-                logger.debug("the ends of the partitions cannot be learnt: %s", problem)
+                self._away(problem)
             await asyncio.sleep(self._interval)
+
+    def _away(self, problem: Exception) -> None:
+        self._health.fail(BROKER, f"does not answer: {type(problem).__name__}")
+        self._metrics.brokers_reachable.set(0)
+        logger.debug("the ends of the partitions cannot be learnt: %s", problem)
 
     async def _look(self, client: AIOKafkaConsumer) -> None:
         # The positions come first: an end that was learnt later cannot lie before them.
         applied = self._applied()
         question = client.end_offsets(list(applied)) if applied else client.topics()  # whether they answer at all
-        async with asyncio.timeout(ANSWER_SECONDS):
-            ends = await question
+        try:
+            async with asyncio.timeout(self._answer):
+                ends = await question
+        except (KafkaError, TimeoutError) as problem:
+            self._away(problem)  # at once: the client may wait for them a while before it is stopped
+            raise
         self._health.hold(BROKER)
         self._metrics.brokers_reachable.set(1)
         taking = self._taking()
@@ -159,3 +186,15 @@ class LagWatch:
             del self._waiting[tp]
             self._metrics.forget_partition(tp.topic, tp.partition)
             self._health.forget(f"{tp.topic}-{tp.partition}")
+        self._tell()
+
+    def _tell(self) -> None:
+        """Log what begins to hang and what goes on: after a restart, nobody can ask the page any more."""
+        stuck = {name: state for name, state in self._health.live().checks.items() if state != "ok"}
+        for name in sorted(stuck.keys() - self._stuck):
+            logger.error(
+                "%s: %s; /healthz says so until it goes on, for this process to be restarted", name, stuck[name]
+            )
+        for name in sorted(self._stuck - stuck.keys()):
+            logger.warning("%s: does not hang any more", name)
+        self._stuck = set(stuck)

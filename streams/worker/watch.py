@@ -1,4 +1,4 @@
-"""What a worker tells of itself: how far each partition is, whether it recovers, and when it is ready.
+"""What a worker tells of itself: how far each partition is, what is under way, and when it is ready.
 
 It only looks. The ends of the topics are asked from the brokers by `streams.lag`; while state is read back, progress is
 that of the changelogs, so that a long recovery counts as alive and a stuck one does not.
@@ -10,7 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from streams.lag import BROKER, Applied
+from streams.lag import BROKER, Applied, answer_seconds
 from streams.worker.recovery import RecoveryWatch, read_back
 
 if TYPE_CHECKING:
@@ -27,10 +27,17 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.1
 """Time between looks."""
 
+ASSIGNED = "assigned"
+"""Condition of readiness: the group has told which partitions are ours, and they are taken over. None is an answer too:
+where others have them all, this worker is the one that stands by."""
+
 RECOVERED = "state recovered"
 """Condition of readiness: the state of all partitions that are ours is back from the changelogs."""
 
-CONDITIONS = (RECOVERED, BROKER)
+PRODUCERS = "producers connected"
+"""Condition of readiness: of each partition that is ours the producer is connected, and the brokers answer it."""
+
+CONDITIONS = (ASSIGNED, RECOVERED, PRODUCERS, BROKER)
 """All conditions of readiness."""
 
 
@@ -49,6 +56,26 @@ def progress(worker: Worker) -> Mapping[TopicPartition, Applied]:
         for tp, position in partition.committed.items()
         if tp.topic in worker.settings.inputs
     }
+
+
+def under_way(worker: Worker) -> Mapping[str, int]:
+    """Tell what must go on though it has no end that the brokers know, as `streams.lag.LagWatch` takes it.
+
+    Nothing is told of the time in which the other workers of the group, or the brokers, decide who gets what.
+
+    Args:
+        worker: the worker.
+    """
+    consumer, follower, found = worker.consumer, worker.follower, dict[str, int]()
+    if follower.positions:  # it is read whole by now
+        found["following overrides"] = follower.turns
+    if consumer.moving:
+        found[consumer.moving] = worker.ownerships.steps + worker.ownerships.changelogs.steps
+    elif consumer.assigned and worker.recovering:
+        found["reading state back"] = sum(read_back(worker).values())
+    elif consumer.assigned:
+        found["fetching"] = consumer.turns
+    return found
 
 
 class Watch:
@@ -80,6 +107,13 @@ class Watch:
         worker.metrics.live_sessions.set(sum(len(partition.sessions) for partition in owned.values()))
         worker.metrics.live_tasks.set(sum(len(partition.tasks) for partition in owned.values()))
         far = self._recovery.look()
+        if worker.consumer.assigned:
+            self._health.hold(ASSIGNED)
+            self._connected(worker.ownerships.commit_waits)
+        else:
+            waiting = worker.consumer.moving or "the group has not said yet which partitions are ours"
+            self._health.fail(ASSIGNED, waiting)
+            self._health.fail(PRODUCERS, "not yet: each partition has one of its own")
         if recovering:
             self._health.fail(RECOVERED, far)
         else:
@@ -87,3 +121,9 @@ class Watch:
             if owned is not self._told:
                 self._told = owned
                 self._on_ready(sorted(owned))
+
+    def _connected(self, seconds: float) -> None:
+        if seconds > answer_seconds(self._health.stall_seconds):
+            self._health.fail(PRODUCERS, f"a commit has been waiting for the brokers for {seconds:.0f} s")
+        else:
+            self._health.hold(PRODUCERS)
