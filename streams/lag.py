@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from aiokafka import AIOKafkaConsumer, TopicPartition
 
+    from streams.health import Health
     from streams.metrics import ConsumerMetrics
-    from streams.pages import Health
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from streams.pages import Health
+    from streams.health import Health
 
 Certificate = Literal["kafka", "pages"]
 """A certificate of a process's own: what it shows to brokers, and what its pages show."""

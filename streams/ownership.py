@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
+    from streams.health import Health
     from streams.kafka import KafkaSettings
     from streams.metrics import ConsumerMetrics
-    from streams.pages import Health
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,8 @@ class Ownership(ConsumerRebalanceListener, ABC, Generic[Key, Owned]):  # type: i
         self._units: Mapping[Key, Owned] = {}
         self._clients: tuple[AIOKafkaConsumer, AIOKafkaConsumer] | None = None
         self._failure: BaseException | None = None
-        self._assigned = False
+        self.assigned = False
+        """Whether the group has told which partitions are ours; until then whoever fetches waits for it."""
         self._assignments = self._announced = 0
         self._letting_go = False
         self._let_go = 0
@@ -139,7 +140,7 @@ class Ownership(ConsumerRebalanceListener, ABC, Generic[Key, Owned]):  # type: i
 
     def news(self) -> bool:
         """Tell, once for each assignment, that all of it was taken."""
-        if self._announced == self._assignments or not self._assigned or self.taking():
+        if self._announced == self._assignments or not self.assigned or self.taking():
             return False
         self._metrics.rebalances.inc(self._assignments - self._announced)
         self._announced = self._assignments
@@ -162,7 +163,7 @@ class Ownership(ConsumerRebalanceListener, ABC, Generic[Key, Owned]):  # type: i
         except Exception as problem:  # noqa: BLE001 - aiokafka would swallow it
             self._failure = problem
             return
-        self._assigned = True
+        self.assigned = True
         self._assignments += 1
         self._tell()
         for unit in self._units.values():
@@ -173,7 +174,7 @@ class Ownership(ConsumerRebalanceListener, ABC, Generic[Key, Owned]):  # type: i
         """Let go of everything, after the transactions under way; called by aiokafka before a rebalance, and by us."""
         del revoked  # with aiokafka's eager protocol always all
         units, self._units = self._units, {}
-        self._assigned, self._letting_go = False, True
+        self.assigned, self._letting_go = False, True
         for unit in units.values():
             unit.owned = False
         self._tell()
@@ -190,17 +191,17 @@ class Ownership(ConsumerRebalanceListener, ABC, Generic[Key, Owned]):  # type: i
 
     def _tell(self) -> None:
         """Keep the conditions of readiness."""
-        if self._assigned:
+        if self.assigned:
             self._health.hold(ASSIGNED)
         elif self._letting_go:
             self._health.fail(ASSIGNED, "partitions are being let go of")
         else:
             self._health.fail(ASSIGNED, "the group has not said yet which partitions are ours")
         taken, owned = len(self.ready()), len(self._units)
-        if self._assigned and taken == owned:
+        if self.assigned and taken == owned:
             self._health.hold(TAKEN)
         else:
-            self._health.fail(TAKEN, f"{taken} of {owned} partitions" if self._assigned else "none is ours yet")
+            self._health.fail(TAKEN, f"{taken} of {owned} partitions" if self.assigned else "none is ours yet")
 
     async def _take(self, unit: Owned) -> None:
         await start_client(unit.producer, self._kafka)  # fences

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from streams.escalation.metrics import EscalationMetrics
     from streams.escalation.unit import Feed, Unit
-    from streams.pages import Health
+    from streams.health import Health
     from streams.policy.policy import Policy
 
 POLL_MS = 250
@@ -306,8 +306,8 @@ class Escalation:
         return {feed.tp: Applied(feed.done, feed.timestamp) for unit in self._ownerships.ready() for feed in unit.feeds}
 
     def _under_way(self) -> Mapping[str, int]:
-        loops = {"answering": self._turns, "following counts of fitness": self._fitness.turns}
-        return {**self._ownerships.under_way(), **loops}
+        answering = {"answering": self._turns} if self._ownerships.assigned else {}
+        return {**self._ownerships.under_way(), **answering, "following counts of fitness": self._fitness.turns}
 
     def _tell(self) -> None:
         """Keep the metrics of what is owned, and announce a new assignment once it is taken."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from streams.escalation.metrics import EscalationMetrics
-    from streams.pages import Health
+    from streams.health import Health
 
 
 class PartitionsApart(Exception):
@@ -117,7 +117,10 @@ class Ownerships(Ownership[int, Unit]):
         unit.partial = Partial(unit.number, await self._fitness.of_partition(unit.number, ends[counts]))
         unit.steps += 1
         beginnings = await offsets.beginning_offsets(tps)
-        committed = [await consumer.committed(tp) for tp in tps]
+        committed = []
+        for tp in tps:
+            committed.append(await consumer.committed(tp))
+            unit.steps += 1
         if not unit.owned:
             return
         for feed, offset in zip(unit.feeds, committed, strict=True):

@@ -21,8 +21,9 @@ from streams.access.rights import check_rights
 from streams.escalation.consumer import Escalation, EscalationSettings
 from streams.escalation.metrics import EscalationMetrics
 from streams.expiry import watch_certificates
+from streams.health import Health
 from streams.ownership import CONDITIONS
-from streams.pages import Health, Pages, PageSettings
+from streams.pages import Pages, PageSettings
 from streams.policy.load import InvalidPolicy
 from streams.policy.metrics import PolicyMetrics
 from streams.policy.watch import PolicyWatch

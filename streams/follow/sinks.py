@@ -18,7 +18,7 @@ from streams.gateway.items import TOPIC_OF, Sendable
 from streams.gateway.metrics import GatewayMetrics
 from streams.gateway.refused import Refused
 from streams.gateway.sender import BROKER, Sender
-from streams.pages import Health
+from streams.health import Health
 from streams.topics import check_topics
 
 if TYPE_CHECKING:

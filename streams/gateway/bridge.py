@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from aiokafka.structs import ConsumerRecord
 
     from streams.gateway.metrics import BridgeMetrics, Signal
+    from streams.health import Health
     from streams.otlp import Encoding
-    from streams.pages import Health
     from streams.privacy import Level
 
 POLL_MS: Final = 250
@@ -229,7 +229,7 @@ class Bridge:
         return {unit.tp: Applied(unit.position, unit.timestamp) for unit in self._owned.ready()}
 
     def _under_way(self) -> Mapping[str, int]:
-        return {**self._owned.under_way(), "reading": self._steps}
+        return {**self._owned.under_way(), **({"reading": self._steps} if self._owned.assigned else {})}
 
     def _tell(self) -> None:
         """Keep the metric of what is owned, and announce a new assignment once it is taken."""

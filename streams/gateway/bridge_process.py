@@ -19,8 +19,9 @@ from streams.access.roles import DEFAULT_LOGS_TOPIC, DEFAULT_SPANS_TOPIC
 from streams.expiry import watch_certificates
 from streams.gateway.bridge import Bridge
 from streams.gateway.metrics import BridgeMetrics
+from streams.health import Health
 from streams.ownership import CONDITIONS
-from streams.pages import Health, Pages
+from streams.pages import Pages
 from streams.topics import KNOWN_SECONDS, TopicsError, check_topics, partition_counts
 from streams.transaction import Fenced
 from streams.worker.faults import EXIT_LOST, abandon, end_now

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from aiokafka import TopicPartition
 
+    from streams.health import Health
     from streams.metrics import ConsumerMetrics
-    from streams.pages import Health
 
 
 @dataclass(slots=True, eq=False)

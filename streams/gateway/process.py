@@ -21,8 +21,9 @@ from streams.gateway.gateway import Gateway
 from streams.gateway.metrics import GatewayMetrics
 from streams.gateway.refused import away, told
 from streams.gateway.sender import BROKER, Sender
+from streams.health import Health
 from streams.page_server import Bounds
-from streams.pages import LOCAL_NAMES, Health, Pages, PageSettings
+from streams.pages import LOCAL_NAMES, Pages, PageSettings
 from streams.topics import check_topics
 from streams.verdicts.live import LiveVerdicts
 from streams.verdicts.watch import VERDICTS, VerdictsWatch

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from schemas.events import Control
     from streams.gateway.metrics import GatewayMetrics
+    from streams.health import Health
     from streams.kafka import KafkaSettings
-    from streams.pages import Health
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiokafka import TopicPartition
 
-    from streams.pages import Health
+    from streams.health import Health
     from streams.verdicts.live import LiveVerdicts
 
 logger = logging.getLogger(__name__)

@@ -21,9 +21,10 @@ from schemas.topics import ALERTS, DEAD_LETTERS, OVERRIDES, SESSION_INPUTS
 from streams.access.rights import check_rights
 from streams.expiry import watch_certificates
 from streams.fetching import UnreadableBatch
+from streams.health import Health
 from streams.kafka import unavailable
 from streams.lag import LagWatch
-from streams.pages import Health, Pages
+from streams.pages import Pages
 from streams.policy.metrics import PolicyMetrics
 from streams.policy.watch import PolicyWatch
 from streams.topic_diff import message_limits

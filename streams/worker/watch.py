@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from aiokafka import TopicPartition
 
-    from streams.pages import Health
+    from streams.health import Health
     from streams.worker.app import Worker
     from streams.worker.partition import Partition
 

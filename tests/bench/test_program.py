@@ -14,7 +14,19 @@ from tests.bench import spin_score
 ROOT = Path(__file__).parents[2]
 SMALL = ["-m", "tests.bench.skew", "--sessions", "10", "--partitions", "2", "--workers", "1", "--trials", "1"]
 PROGRAMS = (
-    *("burst", "growth", "hook", "micro", "partitions", "recovery", "skew", "spin_score", "state_bytes", "texts"),
+    *(
+        "burst",
+        "flows",
+        "growth",
+        "hook",
+        "micro",
+        "partitions",
+        "recovery",
+        "skew",
+        "spin_score",
+        "state_bytes",
+        "texts",
+    ),
     "engines",
 )
 

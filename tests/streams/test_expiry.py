@@ -15,9 +15,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from streams.expiry import expiry, watch_certificates
+from streams.health import Health
 from streams.kafka import KafkaSettings
 from streams.metrics import ProcessMetrics
-from streams.pages import Health, Pages, PageSettings
+from streams.pages import Pages, PageSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from schemas.topics import ALERTS
 from streams.escalation.metrics import EscalationMetrics
+from streams.health import STALL_BOUNDS, STALL_SECONDS, Health
 from streams.kafka import KafkaSettings, producer, running
 from streams.lag import BROKER, MAX_ENDS, Applied, LagWatch, Waiting, answer_seconds, interval_seconds
-from streams.pages import STALL_BOUNDS, STALL_SECONDS, Health
 from streams.topics import create_topics
 
 if TYPE_CHECKING:

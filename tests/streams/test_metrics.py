@@ -26,10 +26,10 @@ from streams.escalation.metrics import (
     EscalationMetrics,
 )
 from streams.escalation.savings import Basis, By
+from streams.health import Health
 from streams.labels import MAX_LABEL_VALUES, OTHER
 from streams.metric_list import PROCESSES
 from streams.metrics import RECORDS_OF_BATCH, SECONDS_OF_COMMIT, SECONDS_TO_ALERT, ConsumerMetrics
-from streams.pages import Health
 from streams.sinks.metrics import SECONDS_TO_DELIVERY
 from streams.worker.metrics import EVENT_RESULTS, SPIN_SCORES, TaskEventKind, WorkerMetrics
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter
 
-from streams.pages import STALL_BOUNDS, Health, PageError, Pages, PageSettings
+from streams.health import STALL_BOUNDS, Health
+from streams.pages import PageError, Pages, PageSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,9 +21,9 @@ from streams.escalation.consumer import Escalation, EscalationSettings, utc_now
 from streams.escalation.metrics import EscalationMetrics
 from streams.escalation.state import decode_ladder
 from streams.forwarded import Origin, origin_header
+from streams.health import Health
 from streams.kafka import KafkaSettings, consumer, producer, running
 from streams.ownership import CONDITIONS
-from streams.pages import Health
 from streams.policy.policy import Policy
 from streams.topics import create_topics, ladders_name, task_events_name
 from tests.processes import TRACTION, TractionProcess

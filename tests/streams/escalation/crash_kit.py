@@ -19,9 +19,9 @@ from prometheus_client import CollectorRegistry
 from streams.escalation import ownership
 from streams.escalation.consumer import Escalation, EscalationSettings
 from streams.escalation.metrics import EscalationMetrics
+from streams.health import Health
 from streams.kafka import KafkaSettings
 from streams.ownership import CONDITIONS
-from streams.pages import Health
 from streams.policy.policy import Policy
 from streams.transaction import Fenced
 

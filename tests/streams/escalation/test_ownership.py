@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from streams.escalation.metrics import EscalationMetrics
 from streams.escalation.ownership import Ownerships, PartitionsApart, Place
+from streams.health import Health
 from streams.kafka import KafkaSettings
 from streams.ownership import ASSIGNED, CONDITIONS, TAKEN, Start, start
-from streams.pages import Health
 
 TP = TopicPartition("agent.alerts", 0)
 

@@ -19,9 +19,9 @@ from streams.escalation.state import Climb, LadderState, encode_ladder
 from streams.escalation.unit import Feed, Unit
 from streams.fetching import UnreadableBatch
 from streams.forwarded import Origin, origin_header
+from streams.health import Health
 from streams.kafka import KafkaSettings
 from streams.ownership import CONDITIONS
-from streams.pages import Health
 from streams.policy.policy import Policy
 from tests.streams.escalation.ladder_kit import an_alert
 
