@@ -20,8 +20,9 @@ from detectors.nothing import brought_nothing, letters_beside_fields, unwrapped
 from detectors.novelty import pieces_of
 from detectors.patch import patch_digest
 from detectors.tools import plain_name
+from detectors.use import Use
 from detectors.verdict import complains
-from schemas.events import ToolCall
+from schemas.events import CallUse, ToolCall
 
 _QUERY_WORD = re.compile(r"[^\W_]{3,}")
 _MAX_WORDS = 12
@@ -50,6 +51,7 @@ _AS_BEFORE_PARTS = ("identical", "change", "same", "already")
 
 _AS_BEFORE_CHARS = 300
 _NAME_BYTES = 64
+_PROGRAM_CHARS = 8  # of a digest, enough to tell a session's programs apart
 _ANSWER_CHARS = 1_000
 _FEW_CHARS = 24  # enough letters, mostly
 _OUTAGE_CHARS = 400  # a longer text is an answer that speaks of outages, not one
@@ -64,6 +66,8 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     name = plain_name(event.tool)
     arguments = None if event.arguments is UNSET else opened(event.arguments)
     use = tools.use(name, arguments)
+    if event.use is not None:
+        use = _told(use, name, event.use)
     found_nothing = event.error is not None and event.error.type == NOTHING_FOUND_CLASS
     if found_nothing:
         use = msgspec.structs.replace(use, kind="search")
@@ -127,6 +131,12 @@ def read_call(event: ToolCall, mark: Mark, limits: Limits, recent: Sequence[Call
     if known and _refers(short):
         _refer(call, recent)
     return call
+
+
+def _told(use: Use, name: str, told: CallUse) -> Use:
+    """Return the use of a call as its sender read it, who knew all the arguments."""
+    program = f"{name} #{told.program_digest[-_PROGRAM_CHARS:]}" if told.program_digest else use.program
+    return msgspec.structs.replace(use, kind=told.kind, changes=told.changes, program=program)
 
 
 def print_of_call(event: ToolCall, tools: Tools) -> str:

@@ -48,7 +48,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
     if failure.denied or failure.unknown_tool:
         return _denied(state, call, failure, limits)
     found = _same_call(state, call, failure, limits)
-    return (*found, *_area(state, call, failure, limits)) if call.runs else found
+    return (*found, *_area(state, call, failure, limits)) if call.runs and not call.polls else found
 
 
 def _clear(state: SessionState, call: Call) -> None:
@@ -102,9 +102,11 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
     if not call.action or failure.kind is None:
         return ()
     seen = next((seen for seen in state.failing_calls if seen.action == call.action), None)
-    if seen is None or seen.kind != failure.kind or call.seq - seen.last_seq > limits.error_streak.same_call_within:
+    within = limits.error_streak.same_call_within
+    same = seen is not None and (seen.kind, seen.about) == (failure.kind, failure.about)
+    if seen is None or not same or call.seq - seen.last_seq > within:
         state.failing_calls = [other for other in state.failing_calls if other is not seen][1 - MAX_FAILING_CALLS :]
-        seen = FailingCall(call.action, failure.kind, 0, call.mark, call.seq)
+        seen = FailingCall(call.action, failure.kind, 0, call.mark, call.seq, about=failure.about)
     else:
         state.failing_calls.remove(seen)
         if call.further:
@@ -112,7 +114,6 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
     state.failing_calls.append(seen)
     seen.count += 1
     seen.last_seq = call.seq
-    seen.about = failure.about
     note_counts(seen, failure)
     factor = limits.decision.poller_factor if call.polls else 1
     warn, terminate = (
@@ -135,6 +136,7 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
         calls=(call.text,),
         failure=failure,
         weak=failure.from_text or (call.polls and unhurried(call, seen.mark.at_ms, seen.count, limits)),
+        waits=call.polls,
     )
     return (found,)
 
@@ -161,8 +163,8 @@ def _area(state: SessionState, call: Call, failure: Failure, limits: Limits) -> 
 
 def _weight(area: Area, call: Call, failure: Failure, *, new: bool) -> float:
     """Return what a failure adds to a streak: the less, the more it shows that the agent moves."""
-    if area.edited and failure.about not in area.abouts:
-        return _ELSEWHERE
+    if failure.about not in area.abouts:
+        return _ELSEWHERE if area.edited else 0.5
     return 0.5 if new or _moved(area, call, failure.kind or 0) else 1.0
 
 

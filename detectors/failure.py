@@ -82,6 +82,9 @@ _UNKNOWN_TOOL = re.compile(
     r"|[\w.:/'\"`-]{1,80} is not a (?:valid|known) (?:tool|function)\b"
     r"|(?:mcp error )?-32601\b\W{0,3}method not found\b)"
 )
+_HEADER = re.compile(r"(?i)(?:error:?\s)?(?:command failed with )?exit(?:ed with)?(?: code| status)?:? -?\d{1,4}\.?\Z")
+"""What a harness writes above a command's output, and says of no failure but that it is one."""
+
 _FAILING_COUNT = re.compile(
     r"(?i)\b(\d{1,6}) (?:of \d{1,6} )?(?:previous )?(?:tests? )?(?:failed|failures?|failing|errors?)\b"
     r"|\b(?:failures?|errors)\s?[=:]\s?(\d{1,6})\b"
@@ -243,6 +246,8 @@ def _telling(message: str) -> str:
         return ""
     if said := _SAID.search(message[:_TAIL_CHARS]):
         return (said.group(1) or said.group(2))[:_LINE_CHARS]
+    if len(lines) > 1 and _HEADER.match(lines[0]):
+        lines = lines[1:]
     exceptions = [line for line in lines if _EXCEPTION_LINE.match(line)] if has_any(read, _EXCEPTION_PARTS) else []
     if "Traceback (most recent call last)" in message and not exceptions:
         exceptions = [line[:_LINE_CHARS] for line in raw if _RAISED.match(line)]

@@ -17,7 +17,7 @@ class Finding:
     loop are known to speak of the same. ``limit`` is the dotted name of the limit reached and ``value`` what it was.
     ``mark`` is what had been spent when it began to repeat, ``since_ms`` the event time of the loop's first call where
     that is another. ``failure`` is what recurs. ``weak`` evidence does not terminate alone; a ``hard`` limit terminates
-    unwarned.
+    unwarned. What ``waits`` for something may be right to look again.
     """
 
     detector: str
@@ -34,6 +34,7 @@ class Finding:
     weak: bool = False
     hard: bool = False
     since_ms: int | None = None
+    waits: bool = False
 
     @property
     def error(self) -> str:

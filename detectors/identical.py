@@ -220,4 +220,5 @@ def _finding(call: Call, count: int, limit: str, value: float, mark: Mark, *, we
         calls=(call.text,),
         failure=call.failure,
         weak=weak or call.met_outage or call.kind == "interact" or limit in _ACTIONS_ONLY,
+        waits=call.waits and not call.met_outage,
     )

@@ -214,8 +214,12 @@ def _place(merged: Any, layer: str, key: str, value: Any) -> None:
         near = get_close_matches(key, known, cutoff=0.5) or [
             name for name in known if path and name.startswith(f"{path[0]}.")
         ]
-        raise InvalidLimits(layer, f"there is no limit {key!r}; nearest are {', '.join(near or sorted(merged))}", key)
+        raise InvalidLimits(layer, f"there is no limit {key!r}; {_nearest(near or sorted(merged))}", key)
     target[last] = {**target[last], **value} if isinstance(value, dict) else value
+
+
+def _nearest(names: list[str]) -> str:
+    return f"the nearest is {names[0]}" if len(names) == 1 else f"nearest are {', '.join(names)}"
 
 
 def _tables() -> frozenset[str]:

@@ -1,8 +1,8 @@
 """Same failure: calls of any tool, each with other arguments, that fail in a row for one reason.
 
 Parsers that refuse every message, a command that is not found, one syntax error for ever new texts. Two reasons in turn
-count as one. A call that was made in the row before adds one and a half, since it cannot bring news. A session whose
-every call failed from the first on is judged whatever the reasons.
+count as one. A call that was made in the row before adds one and a half, unless its failure brings news. Where every
+call of a session failed from the first on, it is judged whatever the reasons.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from detectors.about import About
 from detectors.canonical import digest
 from detectors.facts import Call
+from detectors.failure import Failure
 from detectors.findings import Finding, level_of
 from detectors.limits import Limits
 from detectors.nothing import brought_nothing
@@ -43,7 +44,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
     if call.further:
         state.row = FailingRow()
     row = state.row
-    _extend(row, call, kind)
+    _extend(row, call, kind, news=_tells_news(state, failure))
     count, kinds = (row.pair, (kind, row.other)) if row.in_turn else (row.block, (kind,))
     if state.denied.count >= limits.error_streak.denied_warn and (failure.denied or failure.unknown_tool):
         return ()  # a row of calls that are not allowed has limits of its own
@@ -85,12 +86,18 @@ def _since_further(calls: list[Call]) -> list[Call]:
     return calls[max((at for at, call in enumerate(calls) if call.further), default=0) :]
 
 
-def _extend(row: FailingRow, call: Call, kind: int) -> None:
+def _tells_news(state: SessionState, failure: Failure) -> bool:
+    """Tell whether a failure names what none of the row named."""
+    row = state.recent[-1 - state.row.calls : -1]
+    return all(seen.failure is None or seen.failure.about != failure.about for seen in row)
+
+
+def _extend(row: FailingRow, call: Call, kind: int, *, news: bool) -> None:
     """Count a failure for this reason into the row.
 
     Two reasons are in turn when the first came back after the second; else the second is where the agent now is.
     """
-    weight = _AGAIN if call.action in row.actions else 1.0
+    weight = _AGAIN if call.action in row.actions and not news else 1.0
     if not row.calls:
         row.mark = call.mark
     row.calls += 1

@@ -3,7 +3,7 @@
 Equal-result rules never see it: the results differ, or only a comment in the edit does. Edits are compared without
 comments and blanks. Accepted ones count in a row, or five times among the latest twelve calls; those that were refused,
 or whose check failed, count until another edit of the same target is accepted. Commands, such as one that commits, may
-come after each of several other changes.
+come after each of several other changes, whether they fail or not.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ ABOUT = About(
     rule="One and the same edit, but for comments and blanks: accepted again and again, or failing each time.",
     source="recorded sessions",
     cleared_by=(
-        "other work between those in a row, otherwise by the window; for commands any other accepted edit; for "
-        "failing ones another accepted edit of the target"
+        "other work between those in a row, otherwise by the window; for commands any other accepted edit; for other "
+        "failing edits another accepted one of the target"
     ),
 )
 
@@ -46,7 +46,7 @@ def observe(state: SessionState, call: Call, limits: Limits) -> Sequence[Finding
     group = limits.same_write
     latest = state.edits[-1]
     if latest.reason:
-        same = _failing(state.edits, latest)
+        same = _failing(state.edits, latest, commands=call.executes)
         level = level_of(len(same), group.warn, group.terminate)
         return (_finding(call, same, f"{NAME}.{level}", limits),) if level else ()
     row = _in_row(state)
@@ -64,11 +64,14 @@ def _writes(call: Call) -> bool:
     return call.target != 0 or call.lengthy
 
 
-def _failing(edits: list[Edit], latest: Edit) -> list[Edit]:
-    """Return the failing edits with the latest one's patch since another one of its target was accepted."""
+def _failing(edits: list[Edit], latest: Edit, *, commands: bool) -> list[Edit]:
+    """Return the failing edits with the latest one's patch since another one of its target, or any, was accepted.
+
+    A commit or a rollout that failed is tried again after what it complained of was mended, wherever that was.
+    """
     same: list[Edit] = []
     for edit in reversed(edits):
-        if not edit.reason and latest.target in {0, edit.target}:
+        if not edit.reason and (commands or latest.target in {0, edit.target}):
             break
         if edit.reason and edit.patch == latest.patch:
             same.append(edit)

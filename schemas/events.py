@@ -71,6 +71,21 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
 
 
+class CallUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a call is for, as far as its arguments would tell: for where these may not be sent, or were cut short."""
+
+    kind: Annotated[
+        Literal["read", "search", "edit", "run", "check", "poll", "plan", "interact", "talk", "other"],
+        Meta(
+            description="read: views something named. search: looks for what may not be there. edit: changes files or "
+            "other state. run: executes. check: a run that judges the work. poll: waits, or asks how something gets "
+            "on. plan: thinks. interact: operates a user interface. talk: speaks to a person, or hands in."
+        ),
+    ]
+    changes: Annotated[bool, Meta(description="Whether it changes files or other state if it succeeds.")] = False
+    program_digest: Annotated[Digest | None, Meta(description="Digest of the name of the program it runs.")] = None
+
+
 class ToolCall(Event, frozen=True, kw_only=True, omit_defaults=True):
     """One call of a tool by an agent, with its result."""
 
@@ -105,6 +120,7 @@ class ToolCall(Event, frozen=True, kw_only=True, omit_defaults=True):
         Literal["start", "end"] | None,
         Meta(description="For producers that send both ends of a call: they count as one, by call_id."),
     ] = None
+    use: CallUse | None = None
 
 
 class Replacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,13 +106,99 @@ class Waiting:
         return max(0.0, now - since)
 
 
-class LagWatch:
-    """Looks every few seconds.
+class HangLog:
+    """Logs what begins to hang and what goes on: after a restart, nobody can ask the page any more.
+
+    Args:
+        health: knows.
+    """
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._stuck: set[str] = set()
+
+    def tell(self) -> None:
+        """Log what is new since the last call."""
+        stuck = {name: state for name, state in self._health.live().checks.items() if state != "ok"}
+        for name in sorted(stuck.keys() - self._stuck):
+            logger.error(
+                "%s: %s; /healthz says so until it goes on, for this process to be restarted", name, stuck[name]
+            )
+        for name in sorted(self._stuck - stuck.keys()):
+            logger.warning("%s: does not hang any more", name)
+        self._stuck = set(stuck)
+
+
+class EndsWatch(ABC):
+    """Asks every few seconds where partitions end, with a client of its own, and waits out the brokers' absence.
+
+    Args:
+        settings: where and how to connect.
+        health: told; looks are as close together as its stall limit asks for.
+    """
+
+    def __init__(self, settings: KafkaSettings, health: Health) -> None:
+        self._settings = settings
+        self._health = health
+        self._hangs = HangLog(health)
+        self._interval = interval_seconds(health.stall_seconds)
+        self._answer = answer_seconds(health.stall_seconds)
+        self._waiting: dict[TopicPartition, Waiting] = {}
+
+    @abstractmethod
+    async def positions(self) -> Mapping[TopicPartition, Applied]:
+        """Give how far each partition is."""
+
+    @abstractmethod
+    def seen(self, applied: Mapping[TopicPartition, Applied], ends: Mapping[TopicPartition, int]) -> None:
+        """Take in a look: how far each partition was, and where it ended after that."""
+
+    @abstractmethod
+    def away(self, problem: str) -> None:
+        """Take in that the brokers do not answer, and why."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            try:
+                # A group id is not given: this client joins no group and commits nothing.
+                async with running(consumer(self._settings, retry_backoff_ms=RETRY_MS), self._settings) as client:
+                    while True:
+                        await self._look(client)
+                        await asyncio.sleep(self._interval)
+            except (KafkaUnavailable, KafkaError, TimeoutError) as problem:
+                self._away(problem)
+            await asyncio.sleep(self._interval)
+
+    async def _look(self, client: AIOKafkaConsumer) -> None:
+        try:
+            async with asyncio.timeout(self._answer):
+                # The positions come first: an end that was learnt later cannot lie before them.
+                applied = await self.positions()
+                # Where there are none: whether the brokers answer at all.
+                ends = await (client.end_offsets(list(applied)) if applied else client.topics())
+        except (KafkaError, TimeoutError) as problem:
+            self._away(problem)  # at once: the client may wait for them a while before it is stopped
+            raise
+        self.seen(applied, ends)
+        self._hangs.tell()
+
+    def _away(self, problem: Exception) -> None:
+        self.away(type(problem).__name__)
+        logger.debug("the ends of the partitions cannot be learnt: %s", problem)
+
+    def waits(self, tp: TopicPartition, applied: Applied, end: int, now: float) -> float:
+        """Give for how long a partition's next record has been waiting; see `Waiting`."""
+        return self._waiting.setdefault(tp, Waiting()).seconds(applied, end, now)
+
+
+class LagWatch(EndsWatch):
+    """Looks how far a consumer of a group is behind.
 
     Args:
         settings: where and how to connect.
         metrics: takes lag and age.
-        health: takes progress, and the condition `BROKER`; looks are as close together as its stall limit asks for.
+        health: takes progress, and the condition `BROKER`.
         applied: tells what is owned now and how far each partition is.
         taking: tells what is under way and has no end that the brokers know, by name, with a number that grows as long
             as it goes on: partitions being taken or let go of, and the turns of each loop that must never wait for
@@ -128,45 +215,23 @@ class LagWatch:
         *,
         taking: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
-        self._settings = settings
+        super().__init__(settings, health)
         self._metrics = metrics
-        self._health = health
         self._applied = applied
         self._taking = taking
         self._taken: set[str] = set()
-        self._stuck: set[str] = set()
-        self._interval = interval_seconds(health.stall_seconds)
-        self._answer = answer_seconds(health.stall_seconds)
-        self._waiting: dict[TopicPartition, Waiting] = {}
 
-    async def run(self) -> None:
-        """Watch until cancelled. The brokers' absence is waited out."""
-        while True:
-            try:
-                # A group id is not given: this client joins no group and commits nothing.
-                async with running(consumer(self._settings, retry_backoff_ms=RETRY_MS), self._settings) as client:
-                    while True:
-                        await self._look(client)
-                        await asyncio.sleep(self._interval)
-            except (KafkaUnavailable, KafkaError, TimeoutError) as problem:
-                self._away(problem)
-            await asyncio.sleep(self._interval)
+    async def positions(self) -> Mapping[TopicPartition, Applied]:
+        """Give how far each partition is that is owned."""
+        return self._applied()
 
-    def _away(self, problem: Exception) -> None:
-        self._health.fail(BROKER, f"does not answer: {type(problem).__name__}")
+    def away(self, problem: str) -> None:
+        """Take in that the brokers do not answer."""
+        self._health.fail(BROKER, f"does not answer: {problem}")
         self._metrics.brokers_reachable.set(0)
-        logger.debug("the ends of the partitions cannot be learnt: %s", problem)
 
-    async def _look(self, client: AIOKafkaConsumer) -> None:
-        # The positions come first: an end that was learnt later cannot lie before them.
-        applied = self._applied()
-        question = client.end_offsets(list(applied)) if applied else client.topics()  # whether they answer at all
-        try:
-            async with asyncio.timeout(self._answer):
-                ends = await question
-        except (KafkaError, TimeoutError) as problem:
-            self._away(problem)  # at once: the client may wait for them a while before it is stopped
-            raise
+    def seen(self, applied: Mapping[TopicPartition, Applied], ends: Mapping[TopicPartition, int]) -> None:
+        """Take in a look."""
         self._health.hold(BROKER)
         self._metrics.brokers_reachable.set(1)
         taking = self._taking()
@@ -179,22 +244,9 @@ class LagWatch:
         for tp, now in applied.items():
             self._metrics.lag_records.labels(tp.topic, str(tp.partition)).set(max(0, ends[tp] - now.position))
             self._health.progress(f"{tp.topic}-{tp.partition}", now.position, ends[tp])
-            waiting = self._waiting.setdefault(tp, Waiting())
-            behind = max(behind, waiting.seconds(now, ends[tp], time.time()))
+            behind = max(behind, self.waits(tp, now, ends[tp], time.time()))
         self._metrics.behind_seconds.set(behind)
         for tp in self._waiting.keys() - applied.keys():
             del self._waiting[tp]
             self._metrics.forget_partition(tp.topic, tp.partition)
             self._health.forget(f"{tp.topic}-{tp.partition}")
-        self._tell()
-
-    def _tell(self) -> None:
-        """Log what begins to hang and what goes on: after a restart, nobody can ask the page any more."""
-        stuck = {name: state for name, state in self._health.live().checks.items() if state != "ok"}
-        for name in sorted(stuck.keys() - self._stuck):
-            logger.error(
-                "%s: %s; /healthz says so until it goes on, for this process to be restarted", name, stuck[name]
-            )
-        for name in sorted(self._stuck - stuck.keys()):
-            logger.warning("%s: does not hang any more", name)
-        self._stuck = set(stuck)

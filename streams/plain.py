@@ -54,7 +54,7 @@ def error_of(error: ErrorInfo | BaseException | str | None) -> ErrorInfo | None:
         return error
     if isinstance(error, BaseException):
         return ErrorInfo(type=type(error).__name__[:MAX_ID_CHARS], message=_text(error, str)[:MAX_MESSAGE_CHARS])
-    return ErrorInfo(message=error[:MAX_MESSAGE_CHARS])
+    return ErrorInfo(message=_text(error, str)[:MAX_MESSAGE_CHARS])
 
 
 def status_of(error: ErrorInfo | BaseException | str | None) -> Literal["error", "timeout", "denied"] | None:

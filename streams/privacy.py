@@ -2,7 +2,8 @@
 
 Digests are of what detectors compare, so that equal calls and failures stay equal and different ones different. They
 are no encryption: whoever can guess a text can try it, unless a key is mixed in. What identifies session, agent, task
-and tool, times and costs is kept at every level, and so are exit codes and how many checks fail.
+and tool, times and costs is kept at every level, and so are exit codes, how many checks fail and pass, and what a call
+is for: whether it reads, edits, checks, waits and so on.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from detectors.failure import NOTHING_FOUND_CLASS, TRANSIENT_CLASS, UNKNOWN_TOOL
 from detectors.masks import without_colours
 from detectors.tools import plain_name
 from schemas.common import ErrorInfo
+from schemas.events import CallUse
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -99,6 +101,7 @@ def _digests(event: ToolCall, key: bytes) -> ToolCall:
     arguments = arguments_digest(event.tool, event.arguments, key) if known else event.arguments_digest
     event = _with_failure(event, key)
     error, said = event.error, event.result_digest
+    use = event.use or _use(event, key)
     if result is not UNSET and said is None:
         said = result_digest(event.tool, result, key)
     if error is not None:
@@ -115,7 +118,20 @@ def _digests(event: ToolCall, key: bytes) -> ToolCall:
         result_digest=said,
         result_length=length,
         error=error,
+        use=use,
     )
+
+
+def _use(event: ToolCall, key: bytes) -> CallUse | None:
+    """Give what a call is for, where that is not known by the name of its tool alone, which receivers know too."""
+    if event.arguments is UNSET or event.arguments is None:
+        return None
+    name = plain_name(event.tool)
+    use, plain = _LIMITS.tools.use(name, opened(event.arguments)), _LIMITS.tools.use(name, None)
+    if (use.kind, use.changes, use.program) == (plain.kind, plain.changes, plain.program):
+        return None
+    program = _digest(b"program " + use.program.encode("utf-8", "replace"), key) if use.program else None
+    return CallUse(kind=use.kind, changes=use.changes, program_digest=program)
 
 
 def _with_failure(event: ToolCall, key: bytes) -> ToolCall:
@@ -162,16 +178,23 @@ def _excerpts(event: ToolCall, key: bytes) -> ToolCall:
     message = (event.error.message if event.error is not None else None) or ""
     if max(len(text), len(message)) > EXCERPT_CHARS and not _EXCERPT.fullmatch(message):
         event = _with_failure(event, key)
-    arguments, result, error = event.arguments, event.result, event.error
+    arguments, result, error, use = event.arguments, event.result, event.error, event.use
     length, said = event.result_length, event.result_digest
     if len(text) > EXCERPT_CHARS:
         length, said = length or len(text), said or result_digest(event.tool, result, key)
         result = text[:EXCERPT_CHARS]
     if error is not None and error.message:
         error = msgspec.structs.replace(error, message=_excerpt(error.message, key))
+    if arguments is not UNSET:
+        whole = orjson.loads(_canonical(arguments))
+        arguments = _shortened(whole, key)
+        cut = None if use is not None or arguments == whole else _use(event, key)
+        if cut is not None:  # the program is read from what is left, as that of a short command is
+            use = msgspec.structs.replace(cut, program_digest=None)
     return msgspec.structs.replace(
         event,
-        arguments=arguments if arguments is UNSET else _shortened(orjson.loads(_canonical(arguments)), key),
+        arguments=arguments,
+        use=use,
         result=result,
         result_length=length,
         result_digest=said,

@@ -153,18 +153,13 @@ class Reader:
                 standing |= added
                 self._go_to(standing)
 
-    async def standing(self) -> dict[TopicPartition, tuple[int, int]]:
-        """Give, of each partition that is followed, what is read next, and where it ends as the brokers say now.
-
-        Markers of transactions count as read.
+    async def positions(self) -> Positions:
+        """Give what is read next of each partition that is followed; markers of transactions count as read.
 
         Raises:
-            KafkaError: the brokers cannot be asked.
+            KafkaError: it is not known.
         """
-        # The positions come first: an end that was learnt later cannot lie before them.
-        positions = {tp: await self._client.position(tp) for tp in self._client.assignment()}
-        ends = await self._client.end_offsets(list(positions)) if positions else {}
-        return {tp: (position, ends[tp]) for tp, position in positions.items()}
+        return {tp: await self._client.position(tp) for tp in self._client.assignment()}
 
     def _go_to(self, positions: Positions) -> None:
         self._client.assign(list(positions))

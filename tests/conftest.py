@@ -57,14 +57,16 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def bootstrap() -> Iterator[str]:
-    """Give a broker's address: the one that TRACTION_TEST_KAFKA names, else one that runs for this test run only."""
-    named = os.environ.get("TRACTION_TEST_KAFKA")
-    if named:
-        yield named
-    else:
-        with KafkaBroker() as broker:
-            yield broker.bootstrap
+def broker() -> Iterator[KafkaBroker]:
+    """Give a broker that runs for this test run only; a test may freeze it, and has it go on afterwards."""
+    with KafkaBroker() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """Give a broker's address: the one that TRACTION_TEST_KAFKA names, else that of `broker`."""
+    return os.environ.get("TRACTION_TEST_KAFKA") or request.getfixturevalue("broker").bootstrap
 
 
 @pytest.fixture

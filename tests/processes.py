@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.forked import Forked, nursery
+
 READY_SECONDS = 60.0
 
 TRACTION = str(Path(sys.executable).parent / "traction")
@@ -28,8 +30,11 @@ class TractionProcess:
     def __init__(self, *command: str) -> None:
         # Only what tells Python where it is: settings in the tester's environment must not reach the process.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TRACTION_")}
-        self.popen = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ours = command[0] == TRACTION or command[:2] == (sys.executable, "-m")
+        self.popen: Forked | subprocess.Popen[str] = (
+            nursery().start(command, environment)
+            if ours
+            else subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         )
         self.lines: list[str] = []
         self.errors: list[str] = []

@@ -99,16 +99,16 @@ def write(path: Path, text: str, *, was: str | None) -> None:
 
 
 def delete(path: Path, *, was: str) -> None:
-    """Delete a settings file that was not there before.
+    """Delete a settings file that was not there before; a link to it stays, as it was there.
 
     Raises:
         CannotUse: it cannot be deleted, or was changed.
     """
     try:
         _check_unchanged(path, was)
-        path.unlink()
-    except OSError as problem:
-        raise CannotUse(f"{path}: cannot be deleted: {problem.strerror}") from None
+        path.resolve().unlink()
+    except (OSError, RuntimeError) as problem:  # RuntimeError: links that point to each other
+        raise CannotUse(f"{path}: cannot be deleted: {getattr(problem, 'strerror', None) or problem}") from None
 
 
 def _missing_folders(path: Path) -> list[str]:

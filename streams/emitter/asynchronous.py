@@ -87,8 +87,18 @@ class AsyncEmitter:
     def _tell(self, verdict: Verdict) -> None:
         if self._on_verdict is None:
             return
-        told = self._on_verdict(verdict)
+        try:
+            told = self._on_verdict(verdict)
+        except Exception as problem:  # noqa: BLE001 - it is the caller's own
+            self.emitter.callback_failed(problem)
+            return
         if inspect.iscoroutine(told):
             task = asyncio.ensure_future(told)
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            task.add_done_callback(self._told)
+
+    def _told(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        problem = None if task.cancelled() else task.exception()
+        if problem is not None:
+            self.emitter.callback_failed(problem)

@@ -7,25 +7,20 @@ is obeyed is the caller's.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import uuid
 import weakref
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from schemas.decode import decode
 from schemas.events import FixAttempt, Replacement, Review, ReviewFinding, SessionEvent, SessionInput, ToolCall
-from schemas.topics import FIX_ATTEMPTS, REVIEWS, SESSIONS, TOOL_CALLS
 from streams.emitter.gateway import GatewayClient
-from streams.emitter.sending import ANSWERS, Counts, Item, Sending
+from streams.emitter.making import answer_item, event_of, item_of, key_of, remark
+from streams.emitter.sending import Counts, Sending
 from streams.emitter.settings import EmitterSettings, from_environment
 from streams.emitter.told import Told
-from streams.identity import identifier
-from streams.plain import encoded, error_of, plain, status_of
-from streams.verdicts.model import CallKey, Verdict, call_key
+from streams.plain import error_of, plain, status_of
+from streams.unfit import Unfit, amount, identified, listed, words
+from streams.verdicts.model import GO_ON, CallKey, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from schemas.common import Agent, ErrorInfo, Task, Usage
     from streams.client.answers import Answer
 
-_TOPICS: Final = {ToolCall: TOOL_CALLS, FixAttempt: FIX_ATTEMPTS, Review: REVIEWS, SessionEvent: SESSIONS}
 _ALL: weakref.WeakSet[Emitter] = weakref.WeakSet()
 
 
@@ -113,15 +107,17 @@ class Emitter:
             ToolCall,
             session_id,
             about,
-            tool=identifier(tool),
-            arguments=plain(arguments),
-            result=plain(result),
-            error=error_of(error),
-            status=status or status_of(error),
-            call_id=None if call_id is None else identifier(call_id),
-            batch_id=None if batch_id is None else identifier(batch_id),
-            duration_ms=duration_ms,
-            usage=usage,
+            lambda: {
+                "tool": identified("tool", tool),
+                "arguments": plain(arguments),
+                "result": plain(result),
+                "error": error_of(error),
+                "status": status or status_of(error),
+                "call_id": None if call_id is None else identified("call_id", call_id),
+                "batch_id": None if batch_id is None else identified("batch_id", batch_id),
+                "duration_ms": duration_ms,
+                "usage": usage,
+            },
         )
 
     def fix_attempt(
@@ -161,15 +157,17 @@ class Emitter:
             FixAttempt,
             session_id,
             about,
-            attempt_id=attempt_id or uuid.uuid4().hex,
-            outcome=outcome,
-            approach=approach,
-            files=tuple(files),
-            diff=diff,
-            replacements=tuple(replacements),
-            error_message=error_message,
-            failing=tuple(failing),
-            usage=usage,
+            lambda: {
+                "attempt_id": attempt_id or uuid.uuid4().hex,
+                "outcome": outcome,
+                "approach": approach,
+                "files": listed("files", files),
+                "diff": diff,
+                "replacements": listed("replacements", replacements),
+                "error_message": error_message,
+                "failing": listed("failing", failing),
+                "usage": usage,
+            },
         )
 
     def review(
@@ -197,16 +195,17 @@ class Emitter:
         Returns:
             The event's id.
         """
-        remarks = (ReviewFinding(text=each) if isinstance(each, str) else each for each in findings)
         return self._make(
             Review,
             session_id,
             about,
-            pull_request=pull_request,
-            verdict=verdict,
-            author=author,
-            findings=tuple(remarks),
-            round=number,
+            lambda: {
+                "pull_request": pull_request,
+                "verdict": verdict,
+                "author": author,
+                "findings": tuple(remark(each) for each in listed("findings", findings)),
+                "round": number,
+            },
         )
 
     def session(
@@ -231,7 +230,7 @@ class Emitter:
         Returns:
             The event's id.
         """
-        return self._make(SessionEvent, session_id, about, kind=kind, usage=usage, reason=reason)
+        return self._make(SessionEvent, session_id, about, lambda: {"kind": kind, "usage": usage, "reason": reason})
 
     def send(self, event: SessionInput) -> str:
         """Send an event that is made already.
@@ -240,18 +239,17 @@ class Emitter:
             event: any but a control record, which agents do not write.
 
         Returns:
-            Its id.
+            Its id; empty where it is none.
         """
         try:
-            topic = _TOPICS[type(event)]
-            sent, data = encoded(event, self._settings.privacy, self._settings.key)
-            decode(topic, data)
+            sent, item = item_of(event, self._settings)
             if isinstance(sent, ToolCall | SessionEvent):
                 self._known.note(sent)
-            self._sending.put(Item(topic.name, event.session_id, data))
+            self._sending.put(item)
         except Exception as problem:  # noqa: BLE001 - nothing here may stop an agent
-            self._invalid(problem)
-        return getattr(event, "event_id", "")
+            self._invalid(problem, event)
+            return ""
+        return str(sent.event_id)
 
     def verdict(self, session_id: str, call: CallKey | None = None) -> Verdict:
         """Give what a session is told, as far as the gateway has said so; waits for nothing.
@@ -262,7 +260,11 @@ class Emitter:
             session_id: the session.
             call: the call that is about to be made, from `call_key`.
         """
-        return self._known.verdict(session_id, call)
+        try:
+            return self._known.verdict(session_id, call)
+        except Exception as problem:  # noqa: BLE001 - as above
+            self._unread(problem)
+            return GO_ON
 
     def ask(self, session_id: str, *, seconds: float = 0.3) -> Verdict:
         """Ask the gateway what a session is told; what is known already when it does not say in time.
@@ -273,9 +275,11 @@ class Emitter:
         """
         client = GatewayClient(self._settings)
         try:
-            verdict = client.verdict(session_id, seconds)
+            verdict = client.verdict(identified("session_id", session_id), amount("seconds", seconds))
             if verdict is not None:
                 self._hear((session_id,), (verdict,))
+        except Exception as problem:  # noqa: BLE001 - as above
+            self._unread(problem)
         finally:
             client.close()
         return self.verdict(session_id)
@@ -288,15 +292,7 @@ class Emitter:
             arguments: what it is called with.
         """
         try:
-            call = ToolCall(
-                event_id="-",
-                session_id="-",
-                occurred_at=datetime.now(UTC),
-                tool=identifier(tool),
-                arguments=plain(arguments),
-            )
-            sent, _ = encoded(call, self._settings.privacy, self._settings.key)
-            return call_key(sent) if isinstance(sent, ToolCall) else None
+            return key_of(tool, arguments, self._settings)
         except Exception as problem:  # noqa: BLE001 - as above
             self._invalid(problem)
             return None
@@ -309,13 +305,13 @@ class Emitter:
             action: `obeyed`, `refused`, or `ended` for a stop of what had ended before.
             reason: why, for people.
         """
-        self._known.handed_out(verdict)
-        if verdict.answers is None:
-            return
-        said = {"session_id": verdict.session_id, "answers": verdict.answers, "action": action}
-        if reason is not None:
-            said["reason"] = reason
-        self._sending.put(Item(ANSWERS, verdict.session_id, json.dumps(said).encode()))
+        try:
+            item = answer_item(verdict, action, reason)
+            self._known.handed_out(verdict)
+            if item is not None:
+                self._sending.put(item)
+        except Exception as problem:  # noqa: BLE001 - as above
+            self._invalid(problem)
 
     def flush(self, seconds: float = 5.0) -> bool:
         """Wait until everything was sent or is kept on disk, and tell whether it is.
@@ -323,7 +319,7 @@ class Emitter:
         Args:
             seconds: how long to wait.
         """
-        return self._sending.flush(seconds)
+        return self._sending.flush(self._seconds(seconds))
 
     def close(self, seconds: float | None = None) -> None:
         """Send what is left, for so long; what was not sent by then is kept on disk, and sent by the next emitter.
@@ -331,7 +327,7 @@ class Emitter:
         Args:
             seconds: how long to wait; `EmitterSettings.exit_seconds` when not given.
         """
-        self._sending.close(self._settings.exit_seconds if seconds is None else seconds)
+        self._sending.close(self._seconds(seconds))
 
     def __enter__(self) -> Self:
         """Give the emitter."""
@@ -341,26 +337,33 @@ class Emitter:
         """Close it."""
         self.close()
 
-    def _make(self, record: type[Any], session_id: str, about: dict[str, Any], **fields: Any) -> str:
-        event_id = str(about.pop("event_id", None) or uuid.uuid4())
+    def _make(
+        self, record: type[Any], session_id: str, about: dict[str, Any], fields: Callable[[], dict[str, Any]]
+    ) -> str:
+        event_id = str(uuid.uuid4())
         try:
-            event = record(
-                event_id=event_id,
-                session_id=identifier(session_id),
-                occurred_at=about.pop("occurred_at", None) or datetime.now(UTC),
-                agent=about.pop("agent", self._agent),
-                task=about.pop("task", self._task),
-                **about,
-                **fields,
-            )
+            event_id = str(about.pop("event_id", None) or event_id)
+            common = {"agent": self._agent, "task": self._task, **about, "event_id": event_id}
+            event = event_of(record, session_id, common, fields())
         except Exception as problem:  # noqa: BLE001 - as above
             self._invalid(problem)
             return event_id
-        return self.send(event)
+        self.send(event)
+        return event_id
 
-    def _invalid(self, problem: Exception) -> None:
+    def _invalid(self, problem: Exception, event: object = None) -> None:
         self.counts.invalid += 1
-        self._sending.say("invalid", "an event is left out, it is none: %s", _words(problem))
+        self._sending.say("invalid", "an event is left out, it is none: %s", words(problem, event))
+
+    def _unread(self, problem: Exception) -> None:
+        self._sending.say("unread", "a question is not understood: %s", words(problem))
+
+    def _seconds(self, given: object) -> float:
+        try:
+            return self._settings.exit_seconds if given is None else amount("seconds", given)
+        except Unfit as problem:
+            self._unread(problem)
+            return self._settings.exit_seconds
 
     def _hear(self, sessions: Collection[str], verdicts: Collection[Verdict]) -> None:
         for verdict in self._known.take(sessions, verdicts):
@@ -368,16 +371,15 @@ class Emitter:
                 try:
                     self._on_verdict(verdict)
                 except Exception as problem:  # noqa: BLE001 - it is the caller's own
-                    self._sending.say("callback", "on_verdict failed: %s", type(problem).__name__)
+                    self.callback_failed(problem)
+
+    def callback_failed(self, problem: BaseException) -> None:
+        """Log that the caller's `on_verdict` failed."""
+        self._sending.say("callback", "on_verdict failed: %s", type(problem).__name__)
 
     def _forked(self) -> None:
         self._known.forked()
         self._sending.forked()
-
-
-def _words(problem: Exception) -> str:
-    """Say what is wrong without what was sent: our own errors name the field, of others only the kind is told."""
-    return str(problem) if isinstance(problem, msgspec.MsgspecError) else type(problem).__name__
 
 
 def _close_all() -> None:

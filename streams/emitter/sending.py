@@ -76,7 +76,7 @@ class Counts:
         sent: the gateway has them, on the brokers.
         kept: are, or were, kept on disk.
         refused: the gateway never takes them.
-        invalid: were no events, as they were handed over.
+        invalid: were no events or answers, as they were handed over.
         dropped: there was no room for them, in memory or on disk, as far as this process knows.
     """
 

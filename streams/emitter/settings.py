@@ -5,21 +5,25 @@ The environment is the one that agents' hooks read too. Opens nothing but the fi
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 from urllib.parse import urlsplit
 
+from streams.privacy import Level
 from streams.spool import default_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streams.privacy import Level
-
 DEFAULT_URL: Final = "http://127.0.0.1:8321"
 """Where `traction ingest` listens by default."""
+
+
+MAX_KEY_BYTES: Final = 64
+"""Of a key: as many as BLAKE2b takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +61,25 @@ class EmitterSettings:
     exit_seconds: float = 2.0
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
+        url: object = self.url
+        key: object = self.key
+        parts = urlsplit(url if isinstance(url, str) else "")
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("url: the gateway's address begins with http:// or https://, for example " + DEFAULT_URL)
         if parts.username is not None:
             raise ValueError("url: give the token as token, not in the address")
+        if self.privacy not in get_args(Level):
+            raise ValueError(f"privacy: one of {', '.join(get_args(Level))}")
+        if not isinstance(key, bytes) or len(key) > MAX_KEY_BYTES:
+            raise ValueError(f"key: at most {MAX_KEY_BYTES} bytes")
         if self.token is not None and self.token_file is not None:
             raise ValueError("token, token_file: give one of the two")
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise ValueError("token: printable ASCII characters only")
         for name in ("spool_bytes", "queue", "queue_bytes", "timeout_seconds", "exit_seconds"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name}: must be above 0")
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 < value < math.inf:
+                raise ValueError(f"{name}: must be a number above 0")
 
 
 def from_environment(environ: Mapping[str, str] | None = None, **given: object) -> EmitterSettings:

@@ -71,7 +71,7 @@ class Spooled(msgspec.Struct, frozen=True):
     agent: Agents
     at: Instant
     payload: msgspec.Raw
-    privacy: Level = "full"
+    privacy: Level = "digests"
     mode: Mode = "observe"
 
 
@@ -122,7 +122,7 @@ class Hooks:
         if media_type != JSON:
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send the hook's payload as {JSON}")
         mode = _one_of("mode", query, MODES, "observe")
-        level = _one_of("privacy", query, LEVELS, "full")
+        level = _one_of("privacy", query, LEVELS, "digests")
         enforce = mode == "enforce"
         observed = read(which, body, at=_time(query), privacy=self._lower(level), watched=not enforce)
         if isinstance(observed, NotRead):

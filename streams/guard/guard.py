@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from detectors import Limits, SessionState, TaskState, limits_from, observe_task, step
+from schemas.decode import decode
 from schemas.events import Control, SessionEvent, SessionInput, ToolCall
+from schemas.topics import SESSION_INPUTS, Topic
 from streams.escalation.text import tame
 from streams.escalation.words import told
-from streams.identity import identifier
 from streams.plain import encoded, error_of, plain, status_of
+from streams.unfit import Unfit, identified, words
 from streams.verdicts.asked import Asked
 from streams.verdicts.model import GO_ON, Verdict, call_key
 from streams.verdicts.table import Verdicts
@@ -44,6 +46,7 @@ MAX_ALERTS: Final = 64
 """Alerts that are kept to be looked at; the oldest go first."""
 
 _REASON_CHARS: Final = 1_000
+_TOPICS: Final[dict[type, Topic]] = {topic.record: topic for topic in SESSION_INPUTS if topic.record is not None}
 
 
 class Guard:
@@ -61,6 +64,7 @@ class Guard:
 
     Raises:
         InvalidLimits: a limit does not exist or has a value it cannot have; the message names it.
+        ValueError: the session's name is no text.
     """
 
     def __init__(
@@ -72,13 +76,14 @@ class Guard:
         task: Task | None = None,
     ) -> None:
         self._limits = limits if isinstance(limits, Limits) else limits_from([("guard", limits or {})])
-        self._session_id = identifier(session_id or f"guard-{uuid.uuid4()}")
+        self._session_id = identified("session_id", session_id or f"guard-{uuid.uuid4()}")
         self._agent = agent
         self._task = task
         self._state = SessionState()
         self._task_state = TaskState()
         self._table = Verdicts(sessions=1)
         self._alerts: deque[Alert] = deque(maxlen=MAX_ALERTS)
+        self._said: set[str] = set()
         self._lock = threading.RLock()
 
     @property
@@ -110,8 +115,8 @@ class Guard:
                 call, _ = encoded(self._call(tool, arguments, at=at), "full")
                 key = call_key(call) if isinstance(call, ToolCall) else None
                 return self._give(self._table.verdict(self._session_id, call.occurred_at, key))
-            except Exception:  # the agent goes on, whatever is wrong with us
-                logger.exception("a call was not looked at")
+            except Exception as problem:  # noqa: BLE001 - the agent goes on, whatever is wrong with us
+                self._say("a call was not looked at: %s", problem)
                 return GO_ON
 
     def after(
@@ -145,11 +150,11 @@ class Guard:
                     result=plain(result),
                     error=error_of(error),
                     status=status or status_of(error),
-                    call_id=None if call_id is None else identifier(call_id),
-                    batch_id=None if batch_id is None else identifier(batch_id),
+                    call_id=None if call_id is None else identified("call_id", call_id),
+                    batch_id=None if batch_id is None else identified("batch_id", batch_id),
                 )
-            except Exception:  # as above
-                logger.exception("a call was not looked at")
+            except Exception as problem:  # noqa: BLE001 - as above
+                self._say("a call was not looked at: %s", problem)
                 return GO_ON
         return self.observe(event)
 
@@ -161,13 +166,13 @@ class Guard:
         """
         with self._lock:
             try:
-                event, _ = encoded(msgspec.structs.replace(event, session_id=self._session_id), "full")
+                event = self._read(event)
                 if isinstance(event, ToolCall | SessionEvent | Control):
                     self._table.note(event)
                 self._detect(event)
                 return self._give(self._table.verdict(self._session_id, event.occurred_at))
-            except Exception:  # as above
-                logger.exception("an event was not looked at")
+            except Exception as problem:  # noqa: BLE001 - as above
+                self._say("an event was not looked at: %s", problem, event)
                 return GO_ON
 
     def user_message(self, *, at: datetime | None = None) -> None:
@@ -181,7 +186,7 @@ class Guard:
     def verdict(self, *, at: datetime | None = None) -> Verdict:
         """Tell how the session stands, without a call. Guidance that is told here is not taken as given."""
         with self._lock:
-            return self._table.verdict(self._session_id, at or datetime.now(UTC))
+            return self._table.verdict(self._session_id, self._moment(at))
 
     def obeyed(self, verdict: Verdict) -> None:
         """Note that a verdict was carried out: here nobody waits for that, as a gateway would."""
@@ -198,13 +203,36 @@ class Guard:
         return {
             "event_id": str(uuid.uuid4()),
             "session_id": self._session_id,
-            "occurred_at": at or datetime.now(UTC),
+            "occurred_at": self._moment(at),
             "agent": self._agent,
             "task": self._task,
         }
 
+    def _moment(self, at: object) -> datetime:
+        """Give when something happened: now also where what was given is no time, so that the call counts."""
+        if isinstance(at, datetime) and at.tzinfo is not None:
+            return at
+        if at is not None:
+            self._say("the present time is taken: %s", Unfit("at", "give a datetime with an offset"))
+        return datetime.now(UTC)
+
+    def _read(self, event: object) -> SessionInput:
+        """Give an event as a worker would read it, so that nothing of another type is remembered."""
+        topic = _TOPICS.get(type(event))
+        if topic is None:
+            raise Unfit("event", "give a record of a session's topics")
+        _, data = encoded(msgspec.structs.replace(event, session_id=self._session_id), "full")  # type: ignore[arg-type, type-var]
+        read: Any = decode(topic, data)
+        return read  # type: ignore[no-any-return]
+
+    def _say(self, text: str, problem: Exception, event: object = None) -> None:
+        """Log a warning, once for each kind."""
+        if text not in self._said:
+            self._said.add(text)
+            logger.warning(text, words(problem, event))
+
     def _call(self, tool: str, arguments: Any, *, at: datetime | None) -> ToolCall:
-        return ToolCall(**self._about(at), tool=identifier(tool), arguments=plain(arguments))
+        return ToolCall(**self._about(at), tool=identified("tool", tool), arguments=plain(arguments))
 
     def _detect(self, event: SessionInput) -> None:
         found = step(self._state, event, self._limits)

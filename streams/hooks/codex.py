@@ -7,14 +7,14 @@ neither ask nor be stopped there, so that a stop denies every call, and ends the
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
 from schemas.common import ErrorInfo
 from streams.hooks.observed import Hook, NotRead, Observed, draft, session
-from streams.importers.shape import as_dict, result_of
+from streams.importers.shape import as_amount, as_dict, result_of
+from streams.importers.shell_result import codex_result, exit_code
 from streams.verdicts.refusal import refusal
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 NAME: Final[Agents] = "codex"
 
-_EXIT_CODE: Final = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d{1,10})$", re.MULTILINE)
 _HOOKS: Final = {
     "UserPromptSubmit": Hook("prompt", "user_message"),
     "SessionStart": Hook("start", "started"),
@@ -53,25 +52,28 @@ def read(value: object, at: datetime) -> Observed | NotRead:
         case "PreToolUse":
             return begun.called("start", tool, arguments, call_id=call_id)
         case "PostToolUse":
-            result, code = _result(payload.get("tool_response", UNSET))
+            result, code, seconds = _result(payload.get("tool_response", UNSET))
             status: Status | None = None if code is None else "error" if code else "ok"
             error = ErrorInfo(code=code) if code else None
-            return begun.called("end", tool, arguments, call_id=call_id, result=result, status=status, error=error)
+            took = None if seconds is None else seconds * 1000
+            return begun.called(
+                "end", tool, arguments, call_id=call_id, result=result, status=status, error=error, duration_ms=took
+            )
         case _:
             return session(begun, payload, _HOOKS)
 
 
-def _result(value: Any) -> tuple[Any, int | None]:
-    """Give a result and the exit code that it tells, as a field or in the head of its text."""
+def _result(value: Any) -> tuple[Any, int | None, float | None]:
+    """Give what a call brought, and the exit code and seconds that it tells, as fields or around its text."""
     parts = as_dict(value)
-    code = as_dict(parts.get("metadata")).get("exit_code", parts.get("exit_code"))
+    metadata = as_dict(parts.get("metadata"))
+    code, seconds = exit_code(metadata.get("exit_code", parts.get("exit_code"))), metadata.get("duration_seconds")
     if "output" in parts:
         value = parts["output"]
     value = result_of(value) if isinstance(value, list) else value
-    if isinstance(code, int) and not isinstance(code, bool):
-        return value, code
-    found = _EXIT_CODE.search(value) if isinstance(value, str) else None
-    return value, int(found[1]) if found else None
+    if code is not None or not isinstance(value, str):
+        return value, code, as_amount(seconds)
+    return codex_result(value)
 
 
 def answer(observed: Observed, verdict: Verdict) -> dict[str, Any]:

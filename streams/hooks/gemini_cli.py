@@ -7,7 +7,6 @@ Payloads have their time.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
@@ -15,6 +14,7 @@ from msgspec import UNSET
 from schemas.common import ErrorInfo
 from streams.hooks.observed import Hook, NotRead, Observed, draft, session
 from streams.importers.shape import as_dict, as_text, as_time, result_of
+from streams.importers.shell_result import GEMINI_SHELLS, gemini_result
 from streams.otlp.mapped import failure
 from streams.verdicts.refusal import refusal
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 NAME: Final[Agents] = "gemini-cli"
 
-_SHELL: Final = "run_shell_command"
-_EXIT_CODE: Final = re.compile(r"^Exit Code: (-?\d{1,10})$", re.MULTILINE)
 _HOOKS: Final = {
     "BeforeAgent": Hook("prompt", "user_message"),
     "SessionStart": Hook("start", "started"),
@@ -62,15 +60,17 @@ def read(value: object, at: datetime) -> Observed | NotRead:
 
 
 def _outcome(tool: object, response: dict[str, Any]) -> tuple[Any, Status | None, ErrorInfo | None]:
-    """Give the result as the model saw it, and how the call ended; a shell's exit code stands in its text."""
+    """Give what a call brought and how it ended, which a shell says in its text."""
     content = response.get("llmContent", UNSET)
     result = result_of([content] if isinstance(content, dict) else content) if content is not UNSET else UNSET
+    code = None
+    if tool in GEMINI_SHELLS and isinstance(result, str):
+        result, code, _ = gemini_result(result)
     error = as_dict(response.get("error"))
     if error:
         return result, "error", failure(as_text(error.get("type")), as_text(error.get("message")))
-    found = _EXIT_CODE.search(result) if tool == _SHELL and isinstance(result, str) else None
-    if found and int(found[1]):
-        return result, "error", ErrorInfo(code=int(found[1]))
+    if code:
+        return result, "error", ErrorInfo(code=code)
     return result, None if result is UNSET else "ok", None
 
 

@@ -20,8 +20,8 @@ from msgspec import UNSET
 from schemas.common import ErrorInfo, Task, Usage
 from streams.importers.build import Builder, Call, Happening, Session, agent_of
 from streams.importers.lines import LineReader, read_lines
-from streams.importers.mend import NotJson, parse
-from streams.importers.shape import arguments_of, as_amount, as_count, as_dict, as_list, as_text, as_time, result_of
+from streams.importers.shape import arguments_of, as_count, as_dict, as_list, as_text, as_time, result_of
+from streams.importers.shell_result import codex_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +37,6 @@ PLAIN, PACKED = ".jsonl", ".jsonl.zst"
 _ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_EXIT_CODE = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)$", re.MULTILINE)
-_HEADS = ("Exit code:", "Chunk ID:", "Wall time:", "Process exited")
-_HEAD_CHARS = 300
 _NOT_TYPED = ("<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>", "<skill", "# AGENTS.md")
 
 
@@ -255,7 +252,7 @@ def _output(call: Call, output: object, *, told: bool) -> None:
         output = output.get("content")
     exit_code: int | None = None
     if isinstance(output, str):
-        output, exit_code, seconds = _unwrapped(output)
+        output, exit_code, seconds = codex_result(output)
         call.duration_ms = seconds * 1000 if seconds is not None and call.duration_ms is None else call.duration_ms
     call.result = result_of(output)
     if told:
@@ -269,18 +266,3 @@ def _output(call: Call, output: object, *, told: bool) -> None:
 def _exited(call: Call, code: int) -> None:
     call.status = "ok" if code == 0 else "error"
     call.error = ErrorInfo(code=code) if code else None
-
-
-def _unwrapped(output: str) -> tuple[str, int | None, float | None]:
-    """Take text, exit code and seconds out of the forms in which a shell's result is given to the model."""
-    if output.startswith('{"output":'):
-        try:
-            wrapped = as_dict(parse(output.encode("utf-8", "replace")).value)
-        except NotJson:
-            wrapped = {}
-        text, metadata = wrapped.get("output"), as_dict(wrapped.get("metadata"))
-        if isinstance(text, str):
-            code = metadata.get("exit_code")
-            return text, code if isinstance(code, int) else None, as_amount(metadata.get("duration_seconds"))
-    found = _EXIT_CODE.search(output[:_HEAD_CHARS]) if output.startswith(_HEADS) else None
-    return output, int(found[1]) if found else None, None

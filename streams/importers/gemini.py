@@ -8,7 +8,6 @@ of the tool; its exit code stands in the text.
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from schemas.common import ErrorInfo, Usage
 from streams.importers.build import Builder, Call, Session, Status, agent_of
 from streams.importers.lines import LineReader, read_lines
 from streams.importers.shape import arguments_of, as_count, as_dict, as_list, as_text, as_time, result_of, typed_text
+from streams.importers.shell_result import GEMINI_SHELLS, gemini_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,11 +29,6 @@ NAME = "gemini-cli"
 _MESSAGES = ("user", "gemini", "info", "error", "warning")
 _SAID = ("user", "assistant")
 _STATUS: dict[str, Status] = {"success": "ok", "error": "error", "cancelled": "denied"}
-_SHELLS = ("run_shell_command", "ShellTool")
-_PROCESSES = re.compile(r"\n?^(?:Background PIDs|Process Group PGID): .*$", re.MULTILINE)
-"""Numbers of processes at the end of a shell's result, others each time."""
-
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)$", re.MULTILINE)
 _SUBAGENT = "subagent"
 
 
@@ -197,12 +192,11 @@ def _response(result: object) -> Any:
 
 
 def _shell(call: Call, result: Any) -> None:
-    """Take the result, and what a shell command's says of its end."""
+    """Take the result; of a shell command its output, and how it ended."""
     call.result = result
-    if call.tool not in _SHELLS or not isinstance(result, str):
+    if call.tool not in GEMINI_SHELLS or not isinstance(result, str):
         return
-    call.result = _PROCESSES.sub("", result)
-    found = _EXIT_CODE.search(result)
-    if found and call.status == "ok" and int(found[1]):
+    call.result, code, _ = gemini_result(result)
+    if code and call.status == "ok":
         call.status = "error"
-        call.error = ErrorInfo(code=int(found[1]))
+        call.error = ErrorInfo(code=code)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import UNSET
 
+from schemas.common import ErrorInfo
 from schemas.events import SessionEvent, ToolCall
 from streams.identity import record_id, sub_session
 from streams.importers.shape import as_time
+from streams.importers.shell_result import codex_result
 from streams.otlp import attributes as names
 from streams.otlp.attributes import agent_of, first, first_text, number_of, text_of, truth_of, usage_of
 from streams.otlp.mapped import Happened, Mapped, Observed, Passed, failure, instant, traceparent
@@ -79,7 +81,7 @@ def _event(record: LogRecord, received_at: datetime) -> tuple[ToolCall | Session
     )
     if name not in _CALLS:
         return _session_event(happened, own, is_response=is_response), session is None
-    return (_tool_call(happened, own), session is None) if happened.tool else "no_tool_name"
+    return (_tool_call(happened, name, own), session is None) if happened.tool else "no_tool_name"
 
 
 def _session_event(happened: Happened, own: dict[str, Any], *, is_response: bool) -> SessionEvent:
@@ -96,11 +98,14 @@ def _session_event(happened: Happened, own: dict[str, Any], *, is_response: bool
     )
 
 
-def _tool_call(happened: Happened, own: dict[str, Any]) -> ToolCall:
+def _tool_call(happened: Happened, name: str, own: dict[str, Any]) -> ToolCall:
     result = result_in(own)
     happened.arguments = UNSET if _is_cut(own) else read_arguments(first(own, names.ARGUMENTS))
     happened.result = result.value
     happened.error = failure(first_text(own, names.ERROR), text_of(own.get("error")))
+    if name == "codex.tool_result" and isinstance(result.value, str):
+        happened.result, code, _ = codex_result(result.value)
+        happened.error = happened.error or (ErrorInfo(code=code) if code else None)
     happened.status = _status(own, failed=result.failed or happened.error is not None)
     happened.duration_ms = number_of(own.get("duration_ms"))
     return happened.event()

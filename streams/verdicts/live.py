@@ -131,13 +131,13 @@ class LiveVerdicts:
         """Why the brokers do not let the topics be read on; empty where they do. What was known goes on to hold."""
         return self._refusal if time.monotonic() - self._refused_at < REFUSED_SECONDS else ""
 
-    async def standing(self) -> dict[TopicPartition, tuple[int, int]]:
-        """Give, of each partition, what is read next, and where it ends as the brokers say now.
+    async def positions(self) -> Positions:
+        """Give what is read next of each partition; markers of transactions count as read.
 
         Raises:
-            KafkaError: the brokers cannot be asked.
+            KafkaError: it is not known.
         """
-        return await self._reader.standing()
+        return await self._reader.positions()
 
     def verdict(self, session_id: str, call: CallKey | None = None, *, now: datetime | None = None) -> Verdict:
         """Tell what a session is told; see `Verdicts.verdict`.

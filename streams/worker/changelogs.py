@@ -110,6 +110,10 @@ class Changelogs:
         self.steps = 0
         """Partitions that were opened or closed; rises as long as a takeover goes on."""
 
+    def whole(self, number: int) -> bool:
+        """Tell whether all that is stored of a partition that is ours was read back."""
+        return not any(TopicPartition(changelog, number) in self._unread for changelog in self.tables)
+
     def states(self, changelog: str, number: int) -> States:
         """Give what is stored of a partition that is ours, and was read up to where it ended when it was fenced.
 

@@ -210,7 +210,7 @@ class LiveTable(Generic[S]):
         self._live: OrderedDict[bytes, Live[S]] = OrderedDict()
         self._changed: dict[bytes, Live[S]] = {}
         self.forgotten: set[bytes] = set()
-        """Keys of what was to be forgotten since the partition was taken over, and waits to be removed."""
+        """Keys of what was to be forgotten and waits to be removed, as far as its word or itself was looked at here."""
 
     def __len__(self) -> int:
         """Give how many states are in memory."""
@@ -371,6 +371,7 @@ class LiveTable(Generic[S]):
     ) -> bool:
         newest_ms = latest_ms(applied)
         if FORGOTTEN in applied and len(applied) == 1:
+            self.forgotten.add(key)  # which a former owner knew
             return now_ms > newest_ms
         self.forgotten.discard(key)  # it went on, and is kept as any other
         return keeping.removable(newest_ms, over=over, now_ms=now_ms)

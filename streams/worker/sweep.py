@@ -73,8 +73,8 @@ class Sweeper:
             await asyncio.sleep(min(interval, FORGOTTEN_SECONDS))
             if self._worker.ownerships.current is not owned:
                 owned = self._worker.ownerships.current
-                due = min(due, time.monotonic() + TAKEN_OVER_SECONDS)
-            if self._worker.recovering:
+                due = time.monotonic() + min(interval, TAKEN_OVER_SECONDS)
+            if self._worker.recovering or not all(map(self._worker.ownerships.changelogs.whole, owned)):
                 continue  # what is back of a state may be older than what is not
             try:
                 if time.monotonic() < due:

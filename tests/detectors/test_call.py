@@ -12,6 +12,7 @@ from detectors.facts import WORD_BYTES, Mark
 from detectors.layers import limits_from
 from detectors.limits import Limits
 from schemas.common import ErrorInfo
+from schemas.events import CallUse
 from schemas.testing import tool_call
 from tests.detectors.reading import EDIT, GREP, READ, SHELL, json_values, read, reversed_keys
 
@@ -22,6 +23,15 @@ def words(query) -> set[bytes]:
     """The prints of a query's words."""
     prints = words_of_query(query)
     return {prints[place : place + WORD_BYTES] for place in range(0, len(prints), WORD_BYTES)}
+
+
+def test_what_a_call_is_for_may_be_told_instead_of_its_arguments():
+    """Then it is of that kind, changes what it is said to change, and runs a program that is told apart from others."""
+    told = CallUse(kind="edit", changes=True, program_digest="sha256:" + "0" * 56 + "9c56cc51")
+    call = read_call(tool_call(1, "bash", None, arguments_digest="a" * 32, use=told), Mark(), Limits())
+    assert (call.kind, call.changes, call.edits, call.program) == ("edit", True, True, "bash #9c56cc51")
+    plain = read_call(tool_call(1, "bash", None, arguments_digest="a" * 32), Mark(), Limits())
+    assert (plain.kind, plain.changes, plain.program) == ("run", False, "bash")
 
 
 def test_a_call_has_its_place_and_what_was_spent_with_it():

@@ -5,7 +5,7 @@ from msgspec import UNSET
 
 from detectors.state import MAX_AREAS, MAX_FAILING_CALLS
 from schemas.common import ErrorInfo
-from schemas.testing import tool_call
+from schemas.testing import at, tool_call
 
 # Equal failing answers of one check are the matter of another detector, which sees the same loop.
 ALONE = {"stuck_check": {"warn": 900, "terminate": 900}}
@@ -168,6 +168,29 @@ def test_same_call_with_the_same_failure_has_its_own_limits(play):
     assert found(play(events[:5])) == [("warn", "error_streak.same_call_warn", 4)]
     assert found(play(events[:8])) == [("warn", "error_streak.same_call_warn", 4)]
     assert [alert.level for alert in play(events)] == ["warn", "terminate"]
+
+
+def test_the_same_call_that_fails_over_something_else_each_time_is_not_the_same_failure(play):
+    """Nine undefined names one after the other, as where a person mends them unseen, are not five times the same."""
+    events = apart(9, lambda k, n: fail(n, f"NameError: name '{SYLLABLES[k]}_total' is not defined", "python main.py"))
+    assert not any(limit.startswith("error_streak.same_call") for _, limit, _ in found(play(events)))
+    same = apart(5, lambda _, n: fail(n, "NameError: name 'ba_total' is not defined", "python main.py"))
+    assert ("terminate", "error_streak.same_call_terminate", 8) in found(play(same))
+
+
+@pytest.mark.parametrize(("looks", "levels"), [(8, []), (9, ["warn"]), (30, ["warn"])])
+def test_who_waits_for_checks_that_fail_while_pending_is_told_to_leave_more_time(play, looks, levels):
+    """Nine looks, twenty seconds apart, are too many; none of them ends a session, and none may be the last."""
+    events = [
+        tool_call(
+            n, arguments={"command": "gh pr checks 12"}, result="build pending", status="error", occurred_at=at(20 * n)
+        )
+        for n in range(looks)
+    ]
+    alerts = play(events)
+    assert [alert.level for alert in alerts][:1] == levels
+    assert {alert.level for alert in alerts} <= {"warn"}
+    assert all("Leave more time before each look" in alert.guidance for alert in alerts)
 
 
 def test_an_accepted_edit_refutes_earlier_failures_of_a_call(play):

@@ -173,6 +173,14 @@ def test_counts_of_failing_checks_are_read(message, failing):
     assert failed(message).failing == failing
 
 
+@pytest.mark.parametrize("head", ["Exit code 1", "Error: Exit code 2", "Command failed with exit code 127."])
+def test_what_stands_above_the_output_is_not_its_reason(head):
+    """A harness says of every command that it failed; alone it is all there is."""
+    assert failed(f"{head}\n--- FAIL: TestCart").template == failed("--- FAIL: TestCart").template
+    assert failed(f"{head}\n--- FAIL: TestCart").kind != failed(f"{head}\n--- FAIL: Refunds").kind
+    assert failed(head).template != ""
+
+
 @pytest.mark.parametrize(
     ("message", "passing"),
     [

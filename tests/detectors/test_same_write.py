@@ -10,6 +10,7 @@ from detectors.layers import InvalidLimits
 from detectors.limits import MAX_EDITS
 from schemas.common import ErrorInfo
 from schemas.testing import at, session_event, tool_call
+from tests.detectors.traces import numbered
 
 NOT_FOUND = "The text to replace was not found in the file"
 
@@ -300,6 +301,19 @@ def test_a_file_that_a_shell_grows_is_seen(play, command, status):
 
 
 # Healthy practice
+
+
+@pytest.mark.parametrize("command", ["git commit -am 'fix cart'", "kubectl apply -f deploy.yaml"])
+def test_a_command_that_is_refused_for_another_reason_after_each_edit_is_healthy(play, command):
+    """Eight refusals, each mended somewhere else; eight with nothing edited between are a loop."""
+    refused = [shell(0, command, f"error: hook {name} found a fault", "error") for name in "abcdefgh"]
+    mended = [
+        call
+        for n, refusal in enumerate(refused)
+        for call in (refusal, tool_call(0, "Edit", {"file_path": f"part{n}.py", "old": "a", "new": f"b{n}"}, "ok"))
+    ]
+    assert [alert for alert in play(numbered(mended)) if alert.detector == "same_write"] == []
+    assert "terminate" in {alert.level for alert in play(numbered(refused))}
 
 
 def test_scaffolding_many_different_files_is_healthy(play):

@@ -87,9 +87,7 @@ async def send_astray(wire: Wire, session: str, sizes: Iterable[int]) -> None:
         for number, size in enumerate(sizes):
             event = tool_call(session, number)
             key, value = record_key(event), encode(event)
-            value += b" " * (
-                size - len(key) - len(value) - RECORD_BYTES
-            )
+            value += b" " * (size - len(key) - len(value) - RECORD_BYTES)
             astray = (partition_of(key, wire.partitions) + 1) % wire.partitions
             await client.send(name, key=key, value=value, partition=astray)
 

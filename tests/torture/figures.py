@@ -40,6 +40,7 @@ class Figures:
         unknown: records of the load of which the producer does not know whether they arrived.
         sessions: sessions of the load.
         tasks: tasks that something was forwarded to.
+        forgotten: what was to be forgotten on demand, by kind.
         faults: how often each kind of fault did bite.
         rebalances: how often partitions moved, by cause.
         processes: how many were started.
@@ -62,6 +63,7 @@ class Figures:
     unknown: int = 0
     sessions: int = 0
     tasks: int = 0
+    forgotten: dict[str, int] = field(default_factory=dict)
     faults: dict[str, int] = field(default_factory=dict)
     rebalances: dict[str, int] = field(default_factory=dict)
     processes: int = 0
@@ -101,6 +103,7 @@ class Figures:
             if not any(name.endswith(end) for name in self.rolled_back):
                 yield f"nothing was rolled back on {end}: no fault hit a transaction in flight"
         yield from (f"no dead letter says {reason}" for reason in sorted(REASONS - self.dead_letters.keys()))
+        yield from (f"no {kind} was forgotten" for kind in ("session", "task") if not self.forgotten.get(kind))
         counts = {"directive": self.directives, "termination": self.terminations}
         yield from (f"there is no {name}" for name, number in counts.items() if not number)
 

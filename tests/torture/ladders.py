@@ -58,7 +58,7 @@ class Told:
     Attributes:
         alerts: its alerts, with their times, in order.
         words: what was forwarded to it, likewise.
-        answers: what was forwarded when all alerts were answered.
+        answers: what was forwarded when all alerts were answered: answers, and what was to be forgotten.
     """
 
     alerts: list[tuple[int, Alert]] = field(default_factory=list)
@@ -124,7 +124,7 @@ def told(ledger: Ledger) -> dict[tuple[int, str], Told]:
     for record in ledger.records[ledger.place.task_events]:
         event, _ = read_forwarded(record)
         task = found[record.partition, event.task_id]
-        if event.event_id.startswith(ANSWER):
+        if event.word == "forget" or event.event_id.startswith(ANSWER):
             task.answers.append(event)
         else:
             task.words.append((record.timestamp, event))

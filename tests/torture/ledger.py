@@ -149,15 +149,15 @@ class Ledger:
         """Records by topic that only readers of uncommitted ones see."""
         return self.uncommitted - self.counts
 
-    async def settle(self, seconds: float, also: Callable[[], bool] = lambda: True) -> None:
+    async def settle(self, seconds: float, also: Callable[[], str] = lambda: "") -> None:
         """Wait until everything on the topics is read by whom it concerns, and nothing is written any more.
 
         Args:
             seconds: how long nothing may be got done, however slow the machine is.
-            also: what has to hold besides.
+            also: says what is to be waited for besides.
         """
         seen, since = set[str](), time.monotonic()
-        while left := await self._behind() or ("" if also() else "something is still due"):
+        while left := await self._behind() or also():
             if left not in seen:  # what comes again is no progress
                 seen.add(left)
                 since = time.monotonic()

@@ -7,23 +7,17 @@ something is judged over a task that stops its sessions, the task has one sessio
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import random
-import time
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from aiokafka.errors import KafkaError
 
-from schemas import topics
 from schemas.common import Agent, Task
 from schemas.encode import encode
 from schemas.events import SessionInput
 from schemas.testing import START, control, fix_attempt, review, session_event
-from streams.kafka import KafkaSettings, producer
 from streams.reading import partition_of
 from tests.detectors.tasks.attempt_kit import UNLIKE
 from tests.kit import TOPIC_OF
@@ -32,10 +26,11 @@ from tests.torture.stories import LOOPS, healthy, solved
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from aiokafka import AIOKafkaProducer
-
 AT_ONCE = 48
 """Sessions at work at the same time."""
+
+FEW, MANY, TRIES = 6, 12, 4
+"""Sessions that share a task: of those that work, those that loop, and those that try."""
 
 SHARED = frozenset(
     ("identical", "alternation", "error_streak", "same_failure", "same_write", "same_answer", "rereads", "analysis")
@@ -71,16 +66,28 @@ class Load:
         seed: gives the choice.
         partitions: of the inputs.
         made: how many sessions of each kind there are.
+        works: the sessions of each task, but for tasks of which more is said than on one topic, or whose sessions are
+            split over partitions.
     """
 
     seed: int
     partitions: int
     made: dict[str, int] = field(default_factory=dict)
+    works: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._chance = random.Random(self.seed)  # noqa: S311 - no secret
+        self._number, self._shared, self._loops = 0, 0, list[str]()
 
     def items(self, ended: Callable[[], bool]) -> Iterator[Item]:
-        """Give records of many sessions, mixed; begins no session any more once it is told to end."""
-        self._chance = random.Random(self.seed)  # noqa: S311 - no secret
-        self._number, self._loops = 0, list[str]()
+        """Give records of many sessions, mixed; begins no session any more once it is told to end.
+
+        Called again it goes on, with other tasks than before.
+        """
+        for several in (FEW, MANY, TRIES):
+            assert AT_ONCE % several == 0
+        self._number += -self._number % AT_ONCE
+        self._shared += -self._shared % TRIES
         slots = [self._session() for _ in range(AT_ONCE)]
         while slots:
             at = self._chance.randrange(len(slots))
@@ -94,26 +101,36 @@ class Load:
 
     def _session(self) -> Iterator[Item]:
         number, self._number = self._number, self._number + 1
+        kind, task, records = self._begun(number)
+        if kind not in {"mixed", "stopped", "split"}:
+            self.works.setdefault(task, []).append(f"s{number}")
+        return records
+
+    def _begun(self, number: int) -> tuple[str, str, Iterator[Item]]:
+        """Give the kind of a session, its task and its records."""
         kinds = {"healthy": 38, "loop": 40, "mixed": 6, "solved": 3, "stopped": 3, "shared": 5, "split": 5}
         kind = self._chance.choices(list(kinds), list(kinds.values()))[0]
         self.made[kind] = self.made.get(kind, 0) + 1
         session, own = f"s{number}", f"task of s{number}"
+        events: Iterable[Any]
         if kind == "mixed":
-            return self._plain(session, own, self._mixed(session))
+            return kind, own, self._plain(session, own, self._mixed(session))
         if kind == "stopped":
-            calls = [*healthy(number)][:6]
-            return self._plain(session, own, [*calls, control(20, "terminate", actor="maria", reason="enough")])
+            events = [*[*healthy(number)][:6], control(20, "terminate", actor="maria", reason="enough")]
+            return kind, own, self._plain(session, own, events)
         if kind == "shared":
-            common, place = divmod(self.made[kind] - 1, 4)
-            tries = [fix_attempt(n, UNLIKE[n]) for n in (2 * place, 2 * place + 1)]
-            return self._noisy(session, f"tries {common}", tries)
-        if kind == "solved":
-            return self._noisy(session, own, solved(number))
-        if kind == "healthy":
-            return self._noisy(session, f"work {number // 5}", healthy(number))
-        name = self._loop()
-        task = f"loops {number // 12}" if name in SHARED and kind == "loop" else own
-        return self._noisy(session, task, LOOPS[name](number), split=kind == "split")
+            common, place = divmod(self._shared, TRIES)
+            self._shared += 1
+            task, events = f"tries {common}", [fix_attempt(n, UNLIKE[n]) for n in (2 * place, 2 * place + 1)]
+        elif kind == "solved":
+            task, events = own, solved(number)
+        elif kind == "healthy":
+            task, events = f"work {number // FEW}", healthy(number)
+        else:
+            name = self._loop()
+            task = f"loops {number // MANY}" if name in SHARED and kind == "loop" else own
+            events = LOOPS[name](number)
+        return kind, task, self._noisy(session, task, events, split=kind == "split")
 
     def _loop(self) -> str:
         if not self._loops:
@@ -193,69 +210,3 @@ class Load:
 
 def _item(event: SessionInput) -> Item:
     return Item(TOPIC_OF[type(event)].name, event.session_id.encode(), encode(event))
-
-
-class Publisher:
-    """Sends records, and goes on with another producer when the brokers failed one: what arrived is what counts.
-
-    Attributes:
-        sent: records that the brokers acknowledged.
-        unknown: records of which nobody knows whether they arrived.
-    """
-
-    def __init__(self, kafka: KafkaSettings) -> None:
-        self._kafka = kafka
-        self._names = {topic.name: kafka.topic(topic) for topic in topics.SESSION_INPUTS}
-        self.sent = 0
-        self.unknown = 0
-
-    async def send(self, items: Iterable[Item], rate: float = 0.0) -> None:
-        """Send records in order, so many a second at most; 0 for as fast as possible."""
-        began, waiting = time.monotonic(), list["asyncio.Future[Any]"]()
-        client = await self._connected()
-        for number, item in enumerate(items):
-            try:
-                future = await client.send(
-                    self._names[item.topic], key=item.key, value=item.value, partition=item.partition
-                )
-                waiting.append(future)
-            except (KafkaError, AssertionError):
-                self.unknown += 1
-                client = await self._again(client)
-            if number % 50 == 49:
-                if any(future.done() and future.exception() for future in waiting):
-                    client = await self._again(client)
-                waiting = self._counted(waiting)
-                if rate:
-                    await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
-        await asyncio.wait(waiting) if waiting else None
-        self._counted(waiting)
-        await self._stop(client)
-
-    def _counted(self, waiting: list[asyncio.Future[Any]]) -> list[asyncio.Future[Any]]:
-        for future in waiting:
-            if future.done():
-                self.sent += future.exception() is None
-                self.unknown += future.exception() is not None
-        return [future for future in waiting if not future.done()]
-
-    async def _connected(self) -> AIOKafkaProducer:
-        while True:
-            client = producer(self._kafka, linger_ms=5, metadata_max_age_ms=5_000)
-            try:
-                await client.start()
-            except (KafkaError, OSError, AssertionError):
-                await self._stop(client)
-                await asyncio.sleep(0.5)
-            else:
-                return client
-
-    async def _again(self, client: AIOKafkaProducer) -> AIOKafkaProducer:
-        await self._stop(client)
-        return await self._connected()
-
-    @staticmethod
-    async def _stop(client: AIOKafkaProducer) -> None:
-        with contextlib.suppress(KafkaError, OSError, AssertionError, TimeoutError):
-            async with asyncio.timeout(60):
-                await client.stop()

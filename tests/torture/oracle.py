@@ -18,11 +18,13 @@ from detectors.canonical import digest
 from detectors.state import MAX_SEEN
 from schemas import topics
 from schemas.decode import check_key, decode
+from schemas.events import Control
 from schemas.invalid import InvalidEvent
 from schemas.outputs import Alert, Position
 from streams.forwarded import Origin, origin, read_forwarded
 from streams.received import check_header_names
 from streams.topics import SESSIONS_TABLE, TASK_EVENTS, TASKS_TABLE, changelog_name
+from streams.worker.live import FORGOTTEN
 from streams.worker.records import decode_stored
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def kept(ledger: Ledger, table: str) -> Kept:
             stored = decode_stored(record.value)
             state = decode_state(stored.state) if table == SESSIONS_TABLE else decode_task(stored.state, TaskState)
             found.states[key] = state
-            found.applied[key] = {name: offset for name, (offset, _) in stored.applied.items()}
+            found.applied[key] = {name: at for name, (at, _) in stored.applied.items() if name != FORGOTTEN}
     return found
 
 
@@ -93,12 +95,17 @@ def expect(ledger: Ledger, limits: Limits, sessions: Kept) -> Expected:
         applied: dict[str, int] = {}
         for topic, record, event in merged(read, seen):
             alerts, told = step(state, event, limits)
-            applied[topic] = record.offset
+            if isinstance(event, Control) and event.action == "forget":
+                applied.clear()
+            else:
+                applied[topic] = record.offset
             place = origin(record)
             _alert(expected, alerts, place)
             if told is not None:
                 expected.forwarded[encode_task(told), place] += 1
         expected.applied[SESSIONS_TABLE, key] = applied
+        if not applied:  # it was forgotten, and heard of no more
+            del expected.sessions[key], expected.applied[SESSIONS_TABLE, key]
     _tasks(ledger, limits, expected)
     return expected
 

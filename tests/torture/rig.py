@@ -1,7 +1,8 @@
 """One run: processes, load and faults on a cluster, then quiet, and what came of it against the oracle.
 
-In three parts: the load, with faults all the time; then answers to a part of what was asked; then the policy is
-changed so that what nobody answered is due. In each of the later parts one of either kind is killed in flight.
+In three parts: the load, with faults all the time; then answers to a part of what was asked, words to forget some of
+what went on before, and more load; then the policy is changed so that what nobody answered is due. In each of the
+later parts processes are killed in flight.
 """
 
 from __future__ import annotations
@@ -23,31 +24,27 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from detectors import limits_from
 from schemas import topics
-from schemas.decode import decode
-from schemas.encode import encode
-from schemas.outputs import Alert, Termination
-from schemas.testing import control
+from schemas.outputs import Alert
 from streams import config
-from streams.escalation.state import decode_ladder
 from streams.kafka import KafkaSettings
 from streams.policy.load import read_policy
-from streams.topics import create_topics, ladders_name
+from streams.topics import create_topics
 from tests.torture import ladders, oracle
 from tests.torture.faults import Faults
 from tests.torture.figures import Figures
 from tests.torture.fleet import Fleet
+from tests.torture.forgetting import Forgetter
+from tests.torture.later import answers, due, mixed, read
 from tests.torture.ledger import Ledger, Place
-from tests.torture.load import Item, Load, Publisher
+from tests.torture.load import Load
+from tests.torture.publisher import Publisher
 from tests.torture.stories import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    import msgspec
-
     from detectors import Limits
-    from schemas.topics import Topic
     from streams.policy.model import Ladder
     from tests.cluster import Cluster
     from tests.torture.fleet import Kind
@@ -67,6 +64,15 @@ LONG_SECONDS, SHORT_SECONDS = 604_800, 2
 """How long an answer is waited for: at first without an end, at last briefly."""
 
 SETTLE_SECONDS = 120.0
+
+FORGOTTEN_TASKS = 60
+"""Tasks of which something is forgotten; some hundred words, while processes are killed."""
+
+MORE_SESSIONS = 60
+"""Sessions that work meanwhile, besides those with which they begin."""
+
+HIT_SECONDS = 10.0
+"""In which a process comes to its next transaction while there is work; else the next one is hit."""
 
 NEVER = frozenset(("traction_applied_twice_total", "traction_deleted_unread_records_total"))
 """Metrics that stay at zero."""
@@ -161,11 +167,7 @@ async def torture(cluster: Cluster, files: Path, run: Run) -> Figures:
         return ("--state-store", "rocksdb", "--state-dir", str(files / number), "--standby-replicas", "1")
 
     async with Ledger(rig.place) as ledger, running(fleet):
-        for _ in range(3):
-            fleet.add("worker", *flags())
-        for _ in range(2):
-            fleet.add("escalation")
-        assert all([await fleet.shared(kind) for kind in ("worker", "escalation")]), _logs(fleet)
+        await _begin(fleet, flags)
         load, publisher = Load(run.seed, PARTITIONS), Publisher(rig.place.kafka)
         faults = Faults(fleet, cluster, chance, flags)
         lanes = asyncio.create_task(faults.run())
@@ -184,47 +186,49 @@ async def torture(cluster: Cluster, files: Path, run: Run) -> Figures:
             lanes.cancel()
         await faults.in_sync()
         await ledger.settle(SETTLE_SECONDS)
-        logger.info("answers")
-        await _hit(fleet, chance, "worker", "escalation")
-        await publisher.send(answers(ledger))
+        logger.info("answers, and what is to be forgotten")
+        forgetter = Forgetter(ledger, dict(load.works), chance)
+        said = list(forgetter.words(FORGOTTEN_TASKS))
+        begun = count()
+        more = load.items(lambda: next(begun) >= MORE_SESSIONS)
+        said += [more, answers(ledger, forgetter.sessions)]
+        await asyncio.gather(
+            publisher.send(mixed(said, chance), run.rate), _hit(fleet, chance, "worker", "escalation", "worker")
+        )
         await ledger.settle(SETTLE_SECONDS)
         logger.info("what is due")
         await _hit(fleet, chance, "escalation")
         last = rig.set_policy(SHORT_SECONDS)
-        await ledger.settle(SETTLE_SECONDS, lambda: not any(pending(ledger)))
+        await ledger.settle(SETTLE_SECONDS, lambda: next(iter(due(ledger, forgetter)), ""))
         figures.failures = [text async for text in _told_twice(fleet)]
         await fleet.end()
     logger.info("comparing")
     figures.failures += [*fleet.failures, *(f"did not bite: {name}" for name in faults.left)]
     figures.differences = [*oracle.differences(ledger, rig.limits), *ladders.differences(ledger, first, last)]
     _count(figures, ledger, fleet, faults)
+    figures.forgotten = dict(Counter(each.kind for each in forgetter.asked))
     figures.unknown, figures.sessions = publisher.unknown, sum(load.made.values())
     figures.seconds = time.monotonic() - began
     return figures
 
 
-def answers(ledger: Ledger) -> Iterator[Item]:
-    """Give answers to two thirds of the terminations: that they are obeyed, and that they are refused."""
-    ids = {each.termination_id: each for each in _read(ledger, topics.TERMINATIONS) if isinstance(each, Termination)}
-    for number, asked in enumerate(ids[name] for name in sorted(ids)):
-        action = ("obeyed", "refused", "")[number % 3]
-        if action:
-            name = f"{ladders.ANSWER}{asked.termination_id}"
-            said = control(86_400, action, session_id=asked.session_id, answers=asked.termination_id, event_id=name)
-            yield Item(topics.CONTROL.name, asked.session_id.encode(), encode(said))
-
-
-def pending(ledger: Ledger) -> Iterator[bool]:
-    """Tell of each ladder whether it waits for an answer."""
-    for record in ledger.latest[ladders_name(ledger.place.group)].values():
-        if record.value is not None:
-            yield any(climb.pending for climb in decode_ladder(record.value).climbs.values())
+async def _begin(fleet: Fleet, flags: Callable[[], tuple[str, ...]]) -> None:
+    """Start three workers and two escalation consumers, and wait until they share the partitions."""
+    for _ in range(3):
+        fleet.add("worker", *flags())
+    for _ in range(2):
+        fleet.add("escalation")
+    assert all([await fleet.shared(kind) for kind in ("worker", "escalation")]), _logs(fleet)
 
 
 async def _hit(fleet: Fleet, chance: random.Random, *kinds: Kind) -> None:
-    """Have one process of each kind killed in the middle of its next transaction."""
+    """Have one process of each kind killed in the middle of its next transaction, one after the other."""
     for kind in kinds:
-        (await fleet.pick(kind, chance)).process.send(signal.SIGUSR1)
+        process = (await fleet.pick(kind, chance)).process
+        process.send(signal.SIGUSR1)
+        deadline = time.monotonic() + HIT_SECONDS
+        while process.popen.poll() is None and time.monotonic() < deadline:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.1)
 
 
 async def _told_twice(fleet: Fleet) -> AsyncIterator[str]:
@@ -248,11 +252,6 @@ def _logs(fleet: Fleet) -> str:
     return "\n".join(f"{member.kind}: {member.process.lines} {member.process.log}" for member in fleet.members)
 
 
-def _read(ledger: Ledger, topic: Topic) -> Iterator[msgspec.Struct]:
-    for record in ledger.records[ledger.place.kafka.topic(topic)]:
-        yield decode(topic, record.value, record.headers)
-
-
 def _count(figures: Figures, ledger: Ledger, fleet: Fleet, faults: Faults) -> None:
     place = ledger.place
     figures.events = sum(ledger.counts[name] for name in place.inputs)
@@ -263,7 +262,7 @@ def _count(figures: Figures, ledger: Ledger, fleet: Fleet, faults: Faults) -> No
     figures.ends = {f"{kind} {code}": number for (kind, code), number in fleet.ends.items()}
     short = {name: name.removeprefix(place.kafka.prefix).removeprefix(f"{place.app_id}-") for name in ledger.counts}
     figures.rolled_back = {short.get(name, name): number for name, number in ledger.rolled_back.items()}
-    alerts = [alert for alert in _read(ledger, topics.ALERTS) if isinstance(alert, Alert)]
+    alerts = [alert for alert in read(ledger, topics.ALERTS) if isinstance(alert, Alert)]
     figures.alerts = dict(Counter(alert.detector for alert in alerts))
     figures.levels = dict(Counter(alert.level for alert in alerts))
     figures.dead_letters = dict(Counter(map(oracle.reason, ledger.records[place.kafka.topic(topics.DEAD_LETTERS)])))

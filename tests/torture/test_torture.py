@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MINUTES = float(os.environ.get("TORTURE_MINUTES", "1"))
 SEED = int(os.environ.get("TORTURE_SEED", "1"))
 
-EVENTS_PER_SECOND = 250.0
+EVENTS_PER_SECOND = 200.0
 
 MOST_SECONDS = 120.0
 """How much longer the load may last until each fault did bite."""

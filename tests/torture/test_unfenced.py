@@ -16,7 +16,8 @@ import pytest
 from tests.torture import ladders, oracle
 from tests.torture.fleet import Fleet, Kind
 from tests.torture.ledger import Ledger
-from tests.torture.load import Load, Publisher
+from tests.torture.load import Load
+from tests.torture.publisher import Publisher
 from tests.torture.rig import LONG_SECONDS, prepare, running
 
 if TYPE_CHECKING:

@@ -294,6 +294,18 @@ def test_permissions_and_links_stay(connect, home, tmp_path):
     assert stat.S_IMODE((home / FILES["codex"]).stat().st_mode) == 0o600
 
 
+def test_a_link_whose_target_was_not_there_stays(connect, home):
+    """The file that was made where it points to goes again, with its directory; the link is the user's own."""
+    file, target = home / FILES["claude-code"], home / "dot" / "settings.json"
+    file.parent.mkdir()
+    file.symlink_to("../dot/settings.json")
+    assert connect("claude-code", "--yes").exit_code == 0
+    assert commands(target.read_text("utf-8"))
+    assert connect("claude-code", "--undo", "--yes").exit_code == 0
+    assert (file.is_symlink(), str(file.readlink())) == (True, "../dot/settings.json")
+    assert not target.parent.exists()
+
+
 def test_a_copy_is_kept(connect, home):
     """What the settings were is kept for the user alone, and named; once undone it is gone."""
     file = home / FILES["claude-code"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from streams.emitter import Emitter, EmitterSettings, sending
+from streams.emitter import AsyncEmitter, Emitter, EmitterSettings, sending
 from tests.streams.emitter.kit import GatewayStub
 
 if TYPE_CHECKING:
@@ -42,3 +42,11 @@ def emitter(gateway: GatewayStub, tmp_path: Path) -> Iterator[Callable[..., Emit
     yield make
     for each in made:
         each.close(0.1)
+
+
+@pytest.fixture
+def asynchronous(gateway: GatewayStub, tmp_path: Path) -> Iterator[AsyncEmitter]:
+    """Give an emitter for an event loop, which is closed at the end."""
+    made = AsyncEmitter(EmitterSettings(url=gateway.url, spool=str(tmp_path / "spool")))
+    yield made
+    made.emitter.close(0.1)

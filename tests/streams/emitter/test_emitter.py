@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -250,6 +251,31 @@ async def test_an_async_emitter_tells_verdicts_in_the_loop(gateway: GatewayStub,
     assert [each.action for each in heard] == ["stop"]
 
 
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_callback_that_fails_is_told_without_a_traceback(
+    gateway: GatewayStub, tmp_path: Any, caplog: pytest.LogCaptureFixture, *, waits: bool
+) -> None:
+    """Whether it is a coroutine or not, the loop goes on, and the log says that it failed."""
+    failed = asyncio.Event()
+
+    def hear(_: Verdict) -> None:
+        failed.set()
+        raise RuntimeError("confidential")
+
+    async def hear_later(verdict: Verdict) -> None:
+        hear(verdict)
+
+    gateway.verdicts["s1"] = {"action": "stop", "session_id": "s1", "answers": "x1"}
+    settings = EmitterSettings(url=gateway.url, spool=str(tmp_path))
+    async with AsyncEmitter(settings, on_verdict=hear_later if waits else hear) as made:
+        await made.ask("s1")
+        await failed.wait()
+    await asyncio.sleep(0)
+    assert [(each.getMessage(), each.exc_info) for each in caplog.records] == [
+        ("on_verdict failed: RuntimeError", None)
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "name"),
     [
@@ -257,6 +283,12 @@ async def test_an_async_emitter_tells_verdicts_in_the_loop(gateway: GatewayStub,
         ({"url": "http://user:secret@host"}, "url"),
         ({"token": "a", "token_file": "b"}, "token"),
         ({"token": "ä"}, "token"),
+        ({"url": None}, "url"),
+        ({"privacy": "all"}, "privacy: one of digests, excerpts, full"),
+        ({"key": "secret"}, "key"),
+        ({"key": b"secret" * 11}, "key"),
+        ({"exit_seconds": float("nan")}, "exit_seconds"),
+        ({"queue": "secret"}, "queue"),
         ({"queue": 0}, "queue"),
         ({"timeout_seconds": 0}, "timeout_seconds"),
     ],

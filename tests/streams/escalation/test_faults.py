@@ -14,6 +14,7 @@ from aiokafka.admin import RecordsToDelete
 
 from schemas import topics
 from schemas.outputs import Directive, Termination
+from streams.escalation import consumer
 from streams.escalation.unit import Unit
 from streams.kafka import KafkaSettings, admin, producer, running
 from streams.kafka_broker import KafkaBroker
@@ -113,6 +114,45 @@ async def test_what_retention_deletes_under_a_running_process(
         assert running_one.measured("traction_deleted_unread_records_total") == 2
     assert [each.alert_id for each in directives] == ["a0", "a3"]
     assert f"{feed.tp.topic}-{feed.tp.partition}: records 1 to 2 were deleted by the topic's retention" in caplog.text
+
+
+async def test_what_was_deleted_is_counted_once(
+    wire: Wire, alert: MakeAlert, inside: Callable[..., Inside], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alerts deleted before a process came count with the commit that passes over them, though none is left to read."""
+    name = "traction_deleted_unread_records_total"
+    async with inside() as first:
+        await wire.send([alert("a0", task_id="t")])
+        await wire.until_outputs(Directive, 1)
+        units = first.escalation._ownerships.current().values()
+        tp = next(unit.alerts.tp for unit in units if unit.alerts.done)
+    await wire.send([alert(f"a{n}", session_id=f"s{n}", task_id="t") for n in (1, 2, 3)])
+    async with running(admin(wire.settings), wire.settings) as administrator:
+        await administrator.delete_records({tp: RecordsToDelete(before_offset=4)})
+
+    async def fail(*_: object, **__: object) -> None:
+        raise ConnectionError
+
+    async def crash(one: Inside) -> None:
+        async with one:
+            await one.work
+
+    crashed = inside()
+    with monkeypatch.context() as broken:
+        broken.setattr(consumer, "write", fail)
+        with pytest.raises(ConnectionError):
+            await crash(crashed)
+    assert crashed.measured(name) == 0
+    async with inside() as second:
+
+        async def counted() -> bool:
+            return second.measured(name) == 3
+
+        await wire.until(counted)
+    async with inside() as third:
+        await wire.send([alert("a4", session_id="s4", task_id="t")])
+        assert {each.alert_id for each in await wire.until_outputs(Directive, 2)} == {"a0", "a4"}
+        assert third.measured(name) == 0
 
 
 async def test_the_broker_goes_and_comes_back(

@@ -6,6 +6,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from detectors.denial import own_denial
 from schemas import topics
 from streams.hooks import Observed, read
@@ -36,9 +38,10 @@ async def told(client: Client, session: str, action: str) -> None:
     await until(lambda: live.verdict(session).action == action)
 
 
-async def test_observed(client: Client, wire: Since) -> None:
-    """A hook's call is on the topic when it is answered, at the privacy that was asked for, with no verdict."""
-    answer = await client.post(f"{HOOK}?privacy=digests", payload("h1"))
+@pytest.mark.parametrize("query", ["?privacy=digests", ""])
+async def test_observed(client: Client, wire: Since, query: str) -> None:
+    """A hook's call is on the topic when it is answered, without content unless that is asked for, and no verdict."""
+    answer = await client.post(f"{HOOK}{query}", payload("h1"))
     assert (answer.status, answer.json) == (200, {})
     (event,) = await published(wire, topics.TOOL_CALLS)
     assert (event.session_id, event.call_id, event.phase, bool(event.arguments_digest)) == ("h1", "c1", "start", True)
@@ -199,6 +202,15 @@ async def test_spooled(client: Client, wire: Since) -> None:
     assert live.status == 200
     events = await published(wire, topics.TOOL_CALLS) + await published(wire, topics.SESSIONS)
     assert (len(events), len({each.event_id for each in events})) == (5, 2)
+
+
+@pytest.mark.parametrize(("asked", "sent"), [({}, False), ({"privacy": "full"}, True)])
+async def test_what_is_kept_is_sent_as_it_says(client: Client, wire: Since, asked: dict[str, str], sent: bool) -> None:  # noqa: FBT001
+    """A kept payload that says nothing of privacy goes on without its content, as one that comes at once."""
+    line = {"agent": "claude-code", "at": "2026-01-01T00:00:00Z", **asked, "payload": payload("h9")}
+    assert (await client.post("/v1/hooks", line, NDJSON)).json["accepted"] == 1
+    (record,) = await wire.records(topics.TOOL_CALLS)
+    assert (b"make" in record.value) is sent
 
 
 async def test_a_payload_that_is_hardly_json_is_read_the_same_at_once_and_later(client: Client, wire: Since) -> None:

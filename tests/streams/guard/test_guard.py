@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import UNSET
 
 from detectors import SessionState, TaskState, observe_task, step
@@ -219,6 +221,46 @@ def test_nothing_that_it_is_given_raises() -> None:
         assert guard.after("t" * 300, value, value, ValueError(value)).action == "go_on"
     assert guard.after("", {}, "").action == "go_on"
     assert guard.after("t", {}, "", status="odd").action == "go_on"  # type: ignore[arg-type]
+
+
+def test_what_is_no_call_is_told_once_and_leaves_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
+    """The log names field and remedy, once, without a traceback; a call without a proper time counts as one of now."""
+    guard = Guard()
+    for _ in range(2):
+        assert guard.before(None).action == "go_on"  # type: ignore[arg-type]
+        assert guard.after("t", {}, "", call_id=7).action == "go_on"  # type: ignore[arg-type]
+        assert guard.observe(None).action == "go_on"  # type: ignore[arg-type]
+        guard.user_message(at=5)  # type: ignore[arg-type]
+        guard.resume(at=datetime(2026, 1, 1))  # noqa: DTZ001 - which is the case
+        assert guard.verdict(at="now").action == "go_on"  # type: ignore[arg-type]
+    assert [record.getMessage() for record in caplog.records] == [
+        "a call was not looked at: tool: give a text",
+        "an event was not looked at: event: give a record of a session's topics",
+        "the present time is taken: at: give a datetime with an offset",
+    ]
+    assert not any(record.exc_info for record in caplog.records)
+    for _ in range(20):
+        guard.after("t", {}, "same", at=5)  # type: ignore[arg-type]
+    assert guard.stopped
+    with pytest.raises(ValueError, match="session_id: give a text"):
+        Guard(session_id=5)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_value_raises(data: st.DataObject) -> None:
+    """Each method takes anything in the place of each argument, and a loop is still found afterwards."""
+    guard = Guard({"off": ["spin_score"]})
+    odd: st.SearchStrategy[Any] = st.sampled_from(
+        [None, 5, "", "x" * 2_000, "\ud800", b"x", [], {1: {2}}, Odd, Odd(), Agent(id=5), at(1)]  # type: ignore[arg-type]
+    )
+    names = {"after": ("error", "status", "call_id", "batch_id", "at"), "before": ("at",), "observe": (), "obeyed": ()}
+    for name, more in names.items():
+        extra = data.draw(st.dictionaries(st.sampled_from(more), odd)) if more else {}
+        getattr(guard, name)(data.draw(odd), *(data.draw(odd) for _ in more[:1]), **extra)
+    for name in ("user_message", "resume", "verdict"):
+        getattr(guard, name)(at=data.draw(odd))
+    assert "stop" in [guard.after("t", {}, "same").action for _ in range(40)]
 
 
 def test_it_is_bounded() -> None:

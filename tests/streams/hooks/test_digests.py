@@ -47,6 +47,32 @@ def first_only(rounds: int) -> Payloads:
     return [each for text in texts for each in (edited("m.py", text), failed("make test", text))]
 
 
+def shell_edits(rounds: int) -> Payloads:
+    """An agent that mends a program name by name, by commands of its shell."""
+    names = [f"{'abcdefgh'[n % 8]}{'klmnopqr'[n // 8]}_total" for n in range(rounds)]
+    ways = ("sed -i s/{0}/x/ main.py", "cat > main.py <<EOF\n{0} = 1\nEOF", "git apply {0}.diff")
+    return [
+        each
+        for n, name in enumerate(names)
+        for each in (
+            failed("python main.py", f"NameError: name '{name}' is not defined"),
+            ran(ways[n % 3].format(name), ""),
+        )
+    ]
+
+
+def commits(rounds: int) -> Payloads:
+    """An agent whose commit is refused for another reason each time, with an edit for each."""
+    return [
+        each
+        for n in range(rounds)
+        for each in (
+            failed("git commit -am cart", f"hook {KINDS[n % 4]} in part{n}.py"),
+            edited(f"part{n}.py", f"x = {n}"),
+        )
+    ]
+
+
 LOOPS: dict[str, Callable[[], Payloads]] = {
     "the same call": lambda: [failed("make test", one(1)) for _ in range(8)],
     "the same check after edits, whose lines move": lambda: [
@@ -61,6 +87,11 @@ LOOPS: dict[str, Callable[[], Payloads]] = {
 
 
 POLLS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "a sleep": lambda _: ran("sleep 30", ""),
+    "checks that are pending, which their command takes for a failure": lambda _: said(
+        "gh pr checks 12", "build\tpending\t0\thttps://ci/7", 8
+    ),
+    "a check that passes, for a while": lambda n: ran("make test" if n < 10 else f"ls part{n}", "21 passed"),
     "a run's state": lambda _: ran("gh run view 7 --json status", '{"status":"in_progress"}'),
     "a list with ages": lambda n: ran("kubectl get pods", f"NAME READY STATUS RESTARTS AGE\nweb-0 0/1 Pending 0 {n}s"),
     "a page's one word": lambda _: ran("curl -s localhost:8080/health", "starting"),
@@ -73,7 +104,7 @@ def first(found: list[Alert], level: str) -> tuple[str, int] | None:
 
 
 @pytest.mark.parametrize("level", ["digests", "excerpts", "full"])
-@pytest.mark.parametrize("work", [mending, fewer])
+@pytest.mark.parametrize("work", [mending, fewer, shell_edits, commits])
 def test_an_agent_that_mends_test_after_test_is_not_stopped(work: Callable[[int], Payloads], level: Level) -> None:
     """Thirty failing checks, each of which tells something else, terminate nothing at any level."""
     assert first(alerts(events(work(30), level)), "terminate") is None

@@ -23,7 +23,7 @@ def test_calls_results_and_status(sessions, calls):
         ("call_2", "shell", "cat: go.mod: denied\n", "error"),
         ("call_3", "apply_patch", "Success.", "ok"),
         ("call_4", "exec_command", "--- FAIL: TestTotal\n", "error"),
-        ("call_5", "shell_command", "Exit code: 0\nWall time: 0.4 seconds\nOutput:\n", "ok"),
+        ("call_5", "shell_command", "", "ok"),
         (None, "web_search", UNSET, None),
         ("call_6", "local_shell", "/srv/shop", "ok"),
         ("call_7", "update_plan", "Plan updated", None),

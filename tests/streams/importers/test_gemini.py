@@ -9,8 +9,6 @@ from streams.importers import Session, read_path
 from tests.streams.importers import making
 from tests.streams.importers.making import Step
 
-PYTEST = "Output: 1 failed\nExit Code: 1"
-
 
 def test_a_chat_saved_as_lines(sessions, story, calls):
     """A message that is written again counts once; a rewind unmakes no call; a shell's exit code decides."""
@@ -20,7 +18,7 @@ def test_a_chat_saved_as_lines(sessions, story, calls):
         "started",
         "user_message",
         ("read_file-1", "read_file", {"absolute_path": "/srv/cart.py"}, "def total(): ...", "ok"),
-        ("run-2", "run_shell_command", {"command": "pytest"}, PYTEST, "error"),
+        ("run-2", "run_shell_command", {"command": "pytest"}, "1 failed", "error"),
         "user_message",
         ("edit-3", "replace", {"file_path": "b.py"}, "0 occurrences found", "error"),
         ("run-4", "run_shell_command", {"command": "rm b.py"}, UNSET, "denied"),
@@ -65,7 +63,7 @@ def test_numbers_of_processes_make_no_two_results_differ(tmp_path, calls):
     for write in (making.gemini_lines, making.gemini_stream):
         (session,) = read_path(write(tmp_path, steps))
         assert isinstance(session, Session)
-        assert {call.result for call in calls(session)} == {"Output: all is well"}
+        assert {call.result for call in calls(session)} == {"all is well"}
 
 
 def test_a_sub_agent_is_a_session_of_its_own(lines, read_all, calls):

@@ -11,7 +11,7 @@ import pytest
 from msgspec import UNSET
 
 from detectors import Limits, SessionState, observe
-from schemas.common import Agent, Usage
+from schemas.common import Agent, ErrorInfo, Usage
 from schemas.decode import decode
 from schemas.encode import encode
 from schemas.events import SessionEvent, ToolCall
@@ -114,6 +114,13 @@ def test_the_name_of_an_event_is_found_wherever_it_stands(fields, request_fields
 def test_a_plain_name_of_an_unknown_process_is_no_call():
     """Anyone may have an event that is named so."""
     assert mapped(log(0, CLAUDE)).passed == Counter(not_a_tool_call=1)
+
+
+def test_what_codex_puts_around_an_output_is_taken_off():
+    """A search that found nothing has no text, and failed with its exit code, as hooks and transcripts say of it."""
+    output = "Exit code: 1\nWall time: 0.1 seconds\nOutput:\n"
+    event = only(CODEX | {"output": output, "success": "false"})
+    assert (event.result, event.status, event.error) == ("", "error", ErrorInfo(code=1))
 
 
 def test_codexs_event_gives_the_call_with_its_output():

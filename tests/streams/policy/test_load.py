@@ -111,6 +111,7 @@ def test_a_file_that_sets_nothing_is_a_policy(read: Read, faults: Faults) -> Non
         ("[ladder]\nnotify = ['chta']\n[sinks.chat]\ntype = 'file'\npath = 'x'\n", "ladder.notify[0]: ", "`chat`?"),
         ("[sinks.chat]\ntype = 'slak'\n", "[sinks.chat]", "slack"),
         ("[limits]\nidentical.wran = 1\n", "limits: ", "there is no limit 'identical.wran'; nearest are identical"),
+        ("[limits]\nnope = 1\n", "limits: ", "there is no limit 'nope'; the nearest is mode"),
         ("[limits.identicl]\n", "limits.identicl: ", "there is no such table; did you mean `identical`?"),
         ("[limits.tools.name]\n", "limits.tools.name: ", "did you mean `tools.names`?"),
         ("[limits]\nidentical.warn = {}\n", "limits.identical.warn: ", "is a limit and no table"),

@@ -145,18 +145,26 @@ async def test_it_is_removed_when_nothing_from_before_can_come(known: Bench, rec
 async def test_what_a_former_owner_was_to_forget_is_removed(
     known: Bench, record: MakeRecord, monkeypatch: pytest.MonkeyPatch, *, taken_over: bool
 ) -> None:
-    """All states are looked at soon after partitions were taken over, and not before the interval is over otherwise."""
+    """All states are looked at soon after partitions were taken over, and not before the interval is over otherwise.
+
+    What was found waits for the inputs then, as if its word had been read by this owner.
+    """
     known.apply([word(record)])
     known.commit()
     known.own()
     monkeypatch.setattr(module, "TAKEN_OVER_SECONDS", 0.0)
     owned = Answering(known)
+    owned.ahead = {TOOL_CALLS: 1}
     sweeping = asyncio.create_task(Sweeper(owned).run())  # type: ignore[arg-type]  # what it asks of a worker
     await asyncio.sleep(0)  # it has seen what is owned
     if taken_over:
         owned.ownerships.current = {0: known.own()}
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(1.0 if taken_over else 0.05):
+            await owned.answered.wait()
+            assert b"s" in known.stored
+            owned.ahead.clear()
+            owned.answered.clear()
             await owned.answered.wait()
     await asyncio.sleep(0)  # what it does with the answer
     sweeping.cancel()

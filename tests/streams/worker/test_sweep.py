@@ -43,7 +43,9 @@ class Owned:
         self.recovering = False
         self.metrics = bench.metrics
         self.overrides = bench.overrides
-        self.ownerships = SimpleNamespace(current={0: bench.partition})
+        self.read_back = True
+        changelogs = SimpleNamespace(whole=lambda _: self.read_back)
+        self.ownerships = SimpleNamespace(current={0: bench.partition}, changelogs=changelogs)
         self.consumer = self
         self.ahead: dict[TopicPartition, int] = {}
         self.asked = 0
@@ -190,10 +192,13 @@ async def test_while_any_input_of_sessions_waits_its_time_counts(
     assert removed(telling) == ([b"away", b"other"], [])
 
 
-async def test_nothing_is_removed_before_the_state_is_back(telling: Bench, owned: Owned, record: MakeRecord) -> None:
-    """What is back of a task may be older than what is not; nor is anything asked of the brokers then."""
+@pytest.mark.parametrize(("recovering", "read_back"), [(True, True), (False, False)])
+async def test_nothing_is_removed_before_the_state_is_back(
+    telling: Bench, owned: Owned, record: MakeRecord, *, recovering: bool, read_back: bool
+) -> None:
+    """What is back of a task may be older than what is not, whatever Faust believes; nor are the brokers asked then."""
     seen(telling, owned, record, old=2 * KEPT_MS)
-    owned.recovering = True
+    owned.recovering, owned.read_back = recovering, read_back
     await swept(owned)
     assert (owned.asked, telling.commit()) == (0, None)
 
