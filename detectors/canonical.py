@@ -50,10 +50,11 @@ def plain_text(value: Any) -> str:
 
 def opened(value: Any) -> Any:
     """Return the object that a text is the JSON of, as on OpenAI's wire; any other value, or deeper ones, as it is."""
-    if not isinstance(value, str) or value[:1] not in {"{", "["} or value[-1:] not in {"}", "]"}:
+    text = value.strip() if isinstance(value, str) else ""
+    if text[:1] not in {"{", "["} or text[-1:] not in {"}", "]"}:
         return value
     try:
-        return settle(orjson.loads(value), "arguments")
+        return settle(orjson.loads(text), "arguments")
     except (orjson.JSONDecodeError, InvalidEvent):
         return value
 

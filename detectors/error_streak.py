@@ -1,8 +1,8 @@
 """Error streak: calls that execute something and fail, however the wording changes (CycleDetector, third dimension).
 
 Failures count per program, clustered by code or masked message, so that A, B, C, A in one area is one pattern. A call
-that shows movement adds a half (CycleDetector's halved counting): changed arguments, a kind of failure not seen in the
-streak, and after an accepted edit another kind than the last; one that then names other files, tests or things adds a
+that shows movement adds a half (CycleDetector's halved counting): changed arguments, a failure of a kind or about
+things not seen in the streak, and after an accepted edit another kind than the last; about other things it then adds a
 quarter. Where most failures are new, evidence is weak: from error to error is how builds are mended. The same call with
 the same failure, and tools that do not exist or are forbidden, have limits of their own. Progress begins all anew.
 """
@@ -106,7 +106,8 @@ def _same_call(state: SessionState, call: Call, failure: Failure, limits: Limits
     same = seen is not None and (seen.kind, seen.about) == (failure.kind, failure.about)
     if seen is None or not same or call.seq - seen.last_seq > within:
         state.failing_calls = [other for other in state.failing_calls if other is not seen][1 - MAX_FAILING_CALLS :]
-        seen = FailingCall(call.action, failure.kind, 0, call.mark, call.seq, about=failure.about)
+        failing, passing = (None, None) if seen is None else (seen.failing, seen.passing)
+        seen = FailingCall(call.action, failure.kind, 0, call.mark, call.seq, failing, passing, failure.about)
     else:
         state.failing_calls.remove(seen)
         if call.further:

@@ -1,6 +1,6 @@
 """Progress of one run against those before it: fewer checks fail, or more pass before another one fails.
 
-The second is what runs show that end at their first failure (``pytest -x``, ``go test -failfast``), where one thing
+The second is what runs show that end at their first failure (``pytest -x``, ``jest --bail``), where one thing
 after the other is mended. What a run says that is no check, nobody can measure so: see `detectors.error_streak`.
 """
 

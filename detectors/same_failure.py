@@ -88,7 +88,8 @@ def _since_further(calls: list[Call]) -> list[Call]:
 
 def _tells_news(state: SessionState, failure: Failure) -> bool:
     """Tell whether a failure names what none of the row named."""
-    row = state.recent[-1 - state.row.calls : -1]
+    first = state.row.mark.calls - 1 if state.row.calls else state.calls
+    row = (seen for seen in state.recent[:-1] if seen.seq >= first)
     return all(seen.failure is None or seen.failure.about != failure.about for seen in row)
 
 

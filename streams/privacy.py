@@ -101,7 +101,11 @@ def _digests(event: ToolCall, key: bytes) -> ToolCall:
     arguments = arguments_digest(event.tool, event.arguments, key) if known else event.arguments_digest
     event = _with_failure(event, key)
     error, said = event.error, event.result_digest
-    use = event.use or _use(event, key)
+    use, own = event.use, _use(event, key)
+    if use is None:
+        use = own
+    elif own is not None and use.program_digest is None:  # of a call of which an excerpt was sent before
+        use = msgspec.structs.replace(use, program_digest=own.program_digest)
     if result is not UNSET and said is None:
         said = result_digest(event.tool, result, key)
     if error is not None:

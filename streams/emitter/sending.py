@@ -126,7 +126,7 @@ class Sending:
     def flush(self, seconds: float) -> bool:
         """Wait until everything was sent or is kept on disk, and tell whether it is."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._queue and not self._under_way, seconds)
+            return self._changed.wait_for(lambda: not (self._queue or self._under_way or self._due), seconds)
 
     def close(self, seconds: float) -> None:
         """Send what is left, for so long, and keep on disk what was not sent by then, and what comes afterwards."""
@@ -141,6 +141,8 @@ class Sending:
             left = [*self._under_way, *self._queue]
             self._queue.clear()
             self._bytes = 0
+            self.counts.dropped += len(self._due)
+            self._due.clear()
         self._keep(left)
 
     def forked(self) -> None:
@@ -230,6 +232,7 @@ class Sending:
         """Send a batch, or keep it where the gateway is away or has not got what is kept from before."""
         topic = batch[0].topic
         if topic == ANSWERS:
+            self.counts.dropped += max(0, len(self._due) + len(batch) - MOST_ANSWERS)
             self._due += [item.data for item in batch]
         elif self._is_away or self._behind:
             self._keep(batch)

@@ -282,7 +282,10 @@ class Escalation:
             unit.behind = unit.caught_up and turn.pass_time(BATCH_RECORDS)
             batch = turn.end()
             read = {record.topic for record in records}
-            moved = [feed for feed in unit.feeds if feed.tp.topic in read or feed.deleted]
+            passed = [
+                feed for feed in unit.feeds if feed.deleted and not feed.queue
+            ]  # of what came before, all is done
+            moved = [feed for feed in unit.feeds if feed.tp.topic in read or feed in passed]
             if batch.count or batch.outputs or moved:
                 await write(
                     unit.producer,
@@ -293,10 +296,11 @@ class Escalation:
                     metrics=self._metrics,
                 )
                 batch.measure(self._metrics, time.time())
-            for feed in unit.feeds:
-                feed.done = feed.next
+            for feed in passed:
                 self._metrics.deleted_unread.inc(feed.deleted)
                 feed.deleted = 0
+            for feed in unit.feeds:
+                feed.done = feed.next
                 feed.timestamp = next(
                     (record.timestamp / 1000 for record in reversed(records) if record.topic == feed.tp.topic),
                     feed.timestamp,

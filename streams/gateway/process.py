@@ -120,13 +120,16 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Have something run for as long as the context lasts."""
-    task = asyncio.create_task(work)
+    """Have something run for as long as the context lasts; where it fails, so does what runs in the context."""
     try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(work)
+            try:
+                yield
+            finally:
+                task.cancel()
+    except BaseExceptionGroup as problems:
+        raise problems.exceptions[0] from None
 
 
 async def serve(

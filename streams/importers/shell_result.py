@@ -86,6 +86,8 @@ def gemini_result(text: str) -> ShellResult:
 
     What these lines say beyond the exit code, as an error of the start or a signal, stays, since nothing else says it.
     """
+    if not text.startswith((_GEMINI_HEAD, _GEMINI_COMMAND[0])):
+        return ShellResult(text)
     kept, code = [], None
     for label in _GEMINI_END:
         above, _, line = text.rpartition("\n")

@@ -80,8 +80,9 @@ class Sweeper:
                 if time.monotonic() < due:
                     await self._sweep_forgotten()
                     continue
-                due = time.monotonic() + interval
+                due = time.monotonic() + min(interval, TAKEN_OVER_SECONDS)  # again soon, should it fail
                 await self._sweep()
+                due = time.monotonic() + interval
             except (KafkaError, TimeoutError) as problem:
                 logger.debug("nothing is removed for now, the ends of the topics cannot be learnt: %s", problem)
 

@@ -101,7 +101,8 @@ SEEMING = {
 def test_what_only_seems_to_get_further_is_a_loop(play, says):
     """It is warned of with an edit before each run, and terminated where nothing is edited at all."""
     assert "warn" in levels(play(rounds("pytest", says, edits=True)))
-    assert "terminate" in levels(play(rounds("pytest", says, edits=False)))
+    counting = [alert for alert in play(rounds("pytest", says, edits=False)) if alert.detector != "alternation"]
+    assert "terminate" in levels(counting)
 
 
 def test_getting_further_begins_the_counts_anew(play):

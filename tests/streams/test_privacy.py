@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -108,6 +109,8 @@ def test_reducing_again_changes_nothing_and_the_contract_holds(level):
     for event in (
         call({"a": ["x" * 500, 1], "y" * 200: None}, "z" * 500, error=ErrorInfo(type="OSError", message="m" * 900)),
         call("x" * 500, {"a": "z" * 500}),
+        call(' {"command": "make test"}\n', "done"),
+        call({"command": f"sed -i s/a/b/ {'f' * 500}"}, "done"),
         call(None, None),
         call(arguments_digest="d", result_digest="r", result_length=9),
     ):
@@ -115,6 +118,16 @@ def test_reducing_again_changes_nothing_and_the_contract_holds(level):
         assert reduce(once, level) == once
         assert decode(TOPIC, encode(once)) == decode(TOPIC, encode(once))
     assert reduce(call(None, None), "digests").arguments_digest is None
+
+
+def test_two_steps_tell_as_much_as_one():
+    """What was sent as excerpts before it is reduced to digests says what it is for, and by which program."""
+    long = msgspec.structs.replace(call({"command": f"sed -i s/a/b/ {'f' * 500}"}), tool="Bash")
+    once, twice = reduce(long, "digests"), reduce(reduce(long, "excerpts"), "digests")
+    assert once.use == twice.use
+    assert once.use is not None
+    assert (once.use.kind, once.use.changes) == ("edit", True)
+    assert once.use.program_digest is not None
 
 
 def test_full_is_everything():

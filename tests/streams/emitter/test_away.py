@@ -71,7 +71,7 @@ def test_answers_wait_for_the_gateway(emitter: Make, gateway: GatewayStub, disk:
     made = emitter() if disk else emitter(spool=None)
     for name in ("d1", "x1"):
         made.answer(Verdict(action="stop", session_id="s1", answers=name), "obeyed")
-    assert made.flush(20)
+    assert not made.flush(0.1)
     assert gateway.said == []
     gateway.status = 200
     with gateway.came:
@@ -89,12 +89,24 @@ def test_of_too_many_answers_the_oldest_go(
     made = emitter()
     for n in range(5):
         made.answer(Verdict(action="stop", session_id="s1", answers=f"x{n}"), "obeyed")
-    assert made.flush(20)
+    while made.counts.dropped < 2:
+        assert not made.flush(0.01)
     gateway.status = 200
     with gateway.came:
         assert gateway.came.wait_for(lambda: len(gateway.said) >= 3, 60)
     made.close()
     assert [each["answers"] for each in gateway.said] == ["x2", "x3", "x4"]
+    assert made.counts.dropped == 2
+
+
+def test_answers_that_were_not_said_by_the_end_are_counted(emitter: Make, gateway: GatewayStub) -> None:
+    """They are not kept on disk: who asks again is not answered by a process of another day."""
+    gateway.status = 503
+    made = emitter()
+    for n in range(3):
+        made.answer(Verdict(action="stop", session_id="s1", answers=f"x{n}"), "obeyed")
+    made.close(0.2)
+    assert (made.counts.dropped, gateway.said) == (3, [])
 
 
 def test_without_a_disk_events_wait_in_memory_and_the_oldest_goes(emitter: Make, gateway: GatewayStub) -> None:

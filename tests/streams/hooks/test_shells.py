@@ -170,6 +170,7 @@ def test_what_codex_puts_around_an_output(text: str, found: tuple[Any, ...]) -> 
         ("Command: ls\nDirectory: (root)\nOutput: a\nExit Code: 0", ("a", 0)),
         ("Command: ls\nOutput: a", ("Command: ls\nOutput: a", None)),
         ("cart.py", ("cart.py", None)),
+        ("bash said:\nExit Code: 3", ("bash said:\nExit Code: 3", None)),
         ("", ("", None)),
     ],
 )
