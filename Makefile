@@ -59,7 +59,7 @@ test: $(STAMP) ## Run the tests, on the broker that TRACTION_TEST_KAFKA names or
 
 test-tools: $(TOOLED) ## Run the tests that need other tools; installs these as root where they are missing
 	tests/tools/install.sh
-	$(BIN)/python -m pytest -m tools $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m tools --numprocesses 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 matrix: $(STAMP) ## Compare the ladder of responses with its plain model, the long form (about ten minutes)
 	TRACTION_MATRIX_EXAMPLES=20000 $(BIN)/python -m pytest --timeout 3600 tests/streams/escalation/test_ladder_matrix.py $(PYTEST_ARGS)

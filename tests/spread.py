@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
-TOGETHER = tuple(HERE / name for name in ("doors", "torture"))
-"""Folders whose tests share brokers of their own; elsewhere each file is a unit."""
+TOGETHER = tuple(HERE / name for name in ("doors", "torture", "examples"))
+"""Folders whose tests share brokers, or what they build; elsewhere each file is a unit."""
 
 LONGEST = (
+    *(HERE / name for name in ("examples", "deploy/test_faults.py", "adapters")),
     *(HERE / name for name in ("torture", "streams/test_demo.py", "doors", "integration/test_state_store.py")),
     *(HERE / name for name in ("streams/test_broker.py", "streams/escalation/test_crash.py", "bench/test_engines.py")),
     *(HERE / name for name in ("integration", "streams/escalation/test_faults.py", "docs")),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from streams.cli import bridge, escalate, ingest, worker
 from tests.deploy.composed import DEPLOY
@@ -98,7 +99,7 @@ def test_the_lists_have_what_is_needed() -> None:
         needed = needed + project["project"]["optional-dependencies"][extra]
     run = locked("deploy/image/run.lock")
     for requirement in map(Requirement, needed):
-        assert run[requirement.name.lower()][0] in requirement.specifier, requirement
+        assert run[canonicalize_name(requirement.name)][0] in requirement.specifier, requirement
     lock = (ROOT / "Makefile").read_text("utf-8")
     assert f"{' '.join(f'--extra {extra}' for extra in EXTRAS)} --constraint" in lock
 

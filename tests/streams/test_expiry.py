@@ -23,7 +23,7 @@ from streams.pages import Pages, PageSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
-SOON = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=90)
+SOON = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
 LATER = SOON + timedelta(days=90)
 
 

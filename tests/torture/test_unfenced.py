@@ -37,7 +37,7 @@ TAKEN_SECONDS = 60.0
 
 @pytest.mark.timeout(240)
 async def test_without_fencing_the_oracle_finds_differences(cluster: Cluster, tmp_path: Path) -> None:
-    """Frozen processes that nobody fences write again what their successors wrote: alerts and directives come twice."""
+    """Frozen processes that nobody fences write again what their successors wrote, and the oracle sees it of both."""
     rig = await prepare(cluster, tmp_path)
     policy = rig.set_policy(LONG_SECONDS)
     fleet = Fleet(rig.place, tmp_path, point="decided", unfenced=True)
@@ -61,5 +61,6 @@ async def test_without_fencing_the_oracle_finds_differences(cluster: Cluster, tm
         await sending
         await ledger.settle(60)
     found = [*oracle.differences(ledger, rig.limits), *ladders.differences(ledger, policy, policy)]
-    for what in ("alert", "output"):
+    # By chance a worker's last decision was one without alerts: then what it tells of tasks is there twice.
+    for what in (("alert", "what is forwarded"), ("output",)):
         assert [each for each in found if each.startswith(what)], found[:5]
