@@ -15,7 +15,7 @@ const session = process.argv[2] ?? `javascript-${randomUUID()}`;
 const client = {
   clientId: "traction-example",
   bootstrapBrokers: (process.env.TRACTION_BOOTSTRAP ?? "127.0.0.1:9092").split(","),
-  retries: 60, // brokers may be away for a minute; the default is three seconds
+  retries: 30, // brokers may be away for half a minute; the default is three seconds
   retryDelay: 1000, // ms
 };
 const asked = [`${prefix}directives`, `${prefix}terminations`];
