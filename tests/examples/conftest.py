@@ -54,8 +54,8 @@ PROGRAMS = {
 """For each folder how its program is built, if it is, and how it is run: the lines of docs/languages.md."""
 
 OUTLIVING = PROGRAMS.keys() - {"javascript"}
-"""Those that work on when a broker restarted. The client of the other, in version 1.35, then reads beyond the end of what
-it fetches ("Out of bounds"), again and again; docs/languages.md says so."""
+"""Those that work on when a broker restarted. The client of the other, in version 1.35, then reads beyond the end of
+what it fetches ("Out of bounds"), again and again; docs/languages.md says so."""
 
 QUIET = {"npm_config_ignore_scripts": "true", "npm_config_audit": "false", "npm_config_fund": "false"}
 QUICK = {"CFLAGS": "-O0 -g0", "CARGO_PROFILE_DEV_DEBUG": "0"}
