@@ -23,7 +23,7 @@ ABOUT = About(
         "time; a repeated call adds 1½."
     ),
     source="CycleDetector, third dimension; limits from recorded sessions",
-    cleared_by=("any call that succeeds, a run that gets further; for seven of ten other calls, by the window"),
+    cleared_by="any call that succeeds, a run that gets further; for seven of ten other calls, by the window",
 )
 
 _AGAIN = 1.5
