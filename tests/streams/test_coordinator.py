@@ -93,6 +93,7 @@ async def test_a_connection_that_closes_while_a_coordinator_is_looked_up(
         if asked == 1 and cut:
             self.close(reason=CloseReason.CONNECTION_BROKEN)
         elif asked == 1:
+            answer.close()
             answer = asyncio.get_running_loop().create_future()
             answer.set_exception(CorrelationIdError())
         return answer
