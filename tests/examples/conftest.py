@@ -53,10 +53,6 @@ PROGRAMS = {
 }
 """For each folder how its program is built, if it is, and how it is run: the lines of docs/languages.md."""
 
-OUTLIVING = PROGRAMS.keys() - {"javascript"}
-"""Those that work on when a broker restarted. The client of the other, in version 1.35, then reads beyond the end of
-what it fetches ("Out of bounds"), again and again; docs/languages.md says so."""
-
 QUIET = {"npm_config_ignore_scripts": "true", "npm_config_audit": "false", "npm_config_fund": "false"}
 QUICK = {"CFLAGS": "-O0 -g0", "CARGO_PROFILE_DEV_DEBUG": "0"}
 """Has librdkafka built in a third of the time; nobody measures it here."""
@@ -188,14 +184,14 @@ def ran(built: dict[str, Ran], system: System) -> dict[str, Ran]:
 def outlived(built: dict[str, Ran], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     """Give what became of each where the broker is away after some calls, and who escalates comes after that."""
     with KafkaBroker(data=tmp_path_factory.mktemp("broker")) as broker, at_work(broker.bootstrap) as system:
-        running = begin(system, OUTLIVING - built.keys())
+        running = begin(system, PROGRAMS.keys() - built.keys())
 
         async def begun() -> bool:
             keys = [each.key for each in await system.wire.inputs(topics.TOOL_CALLS)]
             told = {name: keys.count(astray(name).encode()) for name in running}
             return all(told[name] >= LOOP_CALLS or running[name].poll() is not None for name in running)
 
-        asyncio.run(until(begun))
+        asyncio.run(until(begun, RUN_SECONDS))
         broker.stop()
         broker.start()
         with escalating(system):

@@ -28,6 +28,7 @@ const producer = new Producer({
 // This client reads in groups only: one for each session, which commits nothing and so leaves nothing.
 const consumer = new Consumer({
   ...client,
+  retries: 3, // what follows goes on by itself
   groupId: `${session}-verdicts`,
   deserializers: stringDeserializers,
   autocommit: false,
@@ -50,12 +51,13 @@ function answer(item, action) {
   });
 }
 
-let over = false;
+let stopped = false; // by a termination
+let ended = false;
 
 async function obey(item) {
   if (item.expires_at && Date.parse(item.expires_at) <= Date.now()) return; // too late
   if (item.termination_id) {
-    over = true;
+    stopped = true;
     await answer(item, "obeyed");
     console.log(`stopped: ${item.reason}`);
   } else if (item.action === "inject_guidance") {
@@ -70,23 +72,39 @@ async function obey(item) {
 const since = BigInt(Date.now() - 60_000);
 const ends = await consumer.listOffsets({ topics: asked });
 const found = await consumer.listOffsetsWithTimestamps({ topics: asked, timestamp: since });
-const offsets = asked.flatMap((topic) =>
-  ends.get(topic).map((end, partition) => {
+const next = new Map(); // the offset to read next of each partition: one of "TOPIC PARTITION"
+for (const topic of asked)
+  for (const [partition, end] of ends.get(topic).entries()) {
     const first = found.get(topic)?.get(partition)?.offset;
-    return { topic, partition, offset: first === undefined || first < 0n ? end : first };
-  }),
-);
-const stream = await consumer.consume({ topics: asked, mode: "manual", offsets });
-const reading = (async () => {
-  for await (const { key, value } of stream) if (key === session) await obey(JSON.parse(value));
-})();
-reading.catch((problem) => {
-  console.error(problem);
-  process.exit(1);
-});
+    next.set(`${topic} ${partition}`, first === undefined || first < 0n ? end : first);
+  }
+
+// This client cannot read a broker's answer that a partition's leader has changed ("Out of bounds"), and asks the same
+// again. So a stream that fails is made anew: one that is new does not say which leader it knows.
+async function read() {
+  while (!ended) {
+    const offsets = [...next].map(([place, offset]) => {
+      const [topic, partition] = place.split(" ");
+      return { topic, partition: Number(partition), offset };
+    });
+    try {
+      const stream = await consumer.consume({ topics: asked, mode: "manual", offsets });
+      for await (const { topic, partition, offset, key, value } of stream) {
+        next.set(`${topic} ${partition}`, offset + 1n);
+        if (key === session) await obey(JSON.parse(value));
+      }
+    } catch (problem) {
+      if (ended) return;
+      console.error(problem);
+      consumer.clearMetadata();
+      await pause(client.retryDelay);
+    }
+  }
+}
+const reading = read();
 
 console.log(`session ${session}`);
-for (let call = 1; call <= CALLS && !over; call++) {
+for (let call = 1; call <= CALLS && !stopped; call++) {
   await publish("tool-calls", {
     event_id: `${session}-${call}`,
     session_id: session,
@@ -98,7 +116,7 @@ for (let call = 1; call <= CALLS && !over; call++) {
   });
   await pause(PAUSE_MS);
 }
-await stream.close();
-await reading;
-await Promise.all([consumer.close(), producer.close()]);
-process.exitCode = over ? 0 : 1;
+ended = true;
+await consumer.close(true); // with its stream
+await Promise.all([reading, producer.close()]);
+process.exitCode = stopped ? 0 : 1;
