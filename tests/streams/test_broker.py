@@ -293,7 +293,7 @@ def test_failed_start_names_a_log_that_exists(monkeypatch: pytest.MonkeyPatch, t
     assert "Could not reserve enough space" in log.read_text()
 
 
-@pytest.mark.parametrize(("heap", "words"), [("1k", "Too small maximum heap"), ("2m", "java.lang.OutOfMemoryError")])
+@pytest.mark.parametrize(("heap", "words"), [("1k", "Too small maximum heap"), ("8m", "java.lang.OutOfMemoryError")])
 def test_javas_own_words_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, heap: str, words: str) -> None:
     """Whether Java fails before it runs Kafka or within, the message has its reason."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
