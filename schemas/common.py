@@ -3,7 +3,7 @@
 Everything here is plain data with its limits; a limit that a value breaks is reported with the path of the field.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -37,6 +37,11 @@ Json = Any | UnsetType
 def current_version() -> str:
     """Give the version for a new record: a computed default, since a constant one would be left out of the JSON."""
     return SCHEMA_VERSION
+
+
+OBSERVED: Final = "observed"
+"""Role of agents that somebody only watches, as hooks and adapters that observe tell it: their mode is `observe`,
+whatever holds for everyone, unless a rule or an override says otherwise. What they are asked would not reach them."""
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import msgspec
+
+from schemas.common import OBSERVED, Agent
 from streams.verdicts.model import GO_ON, Verdict
 from streams.verdicts.refusal import not_made
 
@@ -44,6 +47,9 @@ class Watch(Protocol):
     def obeyed(self, verdict: Verdict) -> None:
         """Note that a verdict was carried out."""
 
+    def unheeded(self) -> None:
+        """Note that nobody carries out what is said of this session."""
+
 
 class EmitterWatch:
     """Watches a session by telling the gateway of it.
@@ -59,6 +65,7 @@ class EmitterWatch:
         self._emitter = emitter
         self._session_id = session_id
         self._ask_seconds = ask_seconds
+        self._about: dict[str, Any] = {}
 
     def before(self, tool: str, arguments: Any = None) -> Verdict:
         """Tell what is to be done about a call; see `Watch`."""
@@ -77,7 +84,16 @@ class EmitterWatch:
         call_id: str | None = None,
     ) -> Verdict:
         """Send a call that was made; see `Watch`."""
-        self._emitter.tool_call(self._session_id, tool, arguments, result, error=error, status=status, call_id=call_id)
+        self._emitter.tool_call(
+            self._session_id,
+            tool,
+            arguments,
+            result,
+            error=error,
+            status=status,
+            call_id=call_id,
+            **self._about,
+        )
         return self.verdict()
 
     def verdict(self) -> Verdict:
@@ -87,6 +103,10 @@ class EmitterWatch:
     def obeyed(self, verdict: Verdict) -> None:
         """Answer a verdict that was carried out: guidance is not given again, a stop is not waited for."""
         self._emitter.answer(verdict, "obeyed")
+
+    def unheeded(self) -> None:
+        """Have calls say that the agent is only watched: nobody waits for a stop, or is called about it."""
+        self._about = {"agent": msgspec.structs.replace(self._emitter.agent or Agent(), role=OBSERVED)}
 
 
 class SessionStopped(Exception):
@@ -117,6 +137,8 @@ class Enforcer:
         self._enforce = enforce
         self._guidance: dict[str | None, Verdict] = {}  # that waits for a result to be shown with
         self._answered: dict[str, None] = {}
+        if not enforce:
+            watch.unheeded()
 
     def before(self, tool: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
         """Ask about a call that is about to be made; guidance that is given now comes with a result.

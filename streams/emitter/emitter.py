@@ -65,6 +65,11 @@ class Emitter:
         _ALL.add(self)
 
     @property
+    def agent(self) -> Agent | None:
+        """Who acts, unless an event says otherwise."""
+        return self._agent
+
+    @property
     def counts(self) -> Counts:
         """What became of events so far."""
         return self._sending.counts

@@ -191,6 +191,9 @@ class Guard:
     def obeyed(self, verdict: Verdict) -> None:
         """Note that a verdict was carried out: here nobody waits for that, as a gateway would."""
 
+    def unheeded(self) -> None:
+        """Note that nobody carries out what is said: here nobody is called when that is so, either."""
+
     def __enter__(self) -> Self:
         """Give the guard."""
         return self

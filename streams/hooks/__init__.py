@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import msgspec
 from msgspec import UNSET
 
-from schemas.common import Agent
+from schemas.common import OBSERVED, Agent
 from schemas.events import ToolCall
 from streams.hooks import claude_code, codex, gemini_cli, openhands
 from streams.hooks.observed import MAX_PAYLOAD_BYTES, Agents, Moment, NotRead, Observed, denied
 from streams.importers.mend import NotJson, parse
-from streams.policy.policy import OBSERVED
 from streams.privacy import reduce
 from streams.verdicts.model import call_key, outcome_of
 

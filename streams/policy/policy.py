@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detectors import InvalidLimits, Limits, limits_from
+from schemas.common import OBSERVED
 from streams.policy.conditions import facts_of
 from streams.policy.ladder import Merged, merge
 
@@ -26,10 +27,6 @@ logger = logging.getLogger(__name__)
 
 MAX_REMEMBERED = 10_000
 """Sessions' facts for which it is remembered which rules hold, and merged limits; beyond that memory begins anew."""
-
-OBSERVED = "observed"
-"""Role of agents that somebody only watches, as hooks that observe tell it: their mode is `observe`, whatever holds for
-everyone, unless a rule or an override says otherwise. Nothing that they are asked would reach them."""
 
 OBSERVED_LAYER = f"role:{OBSERVED}"
 """Who set that mode, as alerts name it."""

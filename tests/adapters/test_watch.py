@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from detectors.denial import CLASSES, own_denial
-from schemas.common import ErrorInfo
+from schemas.common import Agent, ErrorInfo
 from streams.adapters.watch import EmitterWatch, Enforcer, SessionStopped, beside, ends
 from streams.emitter import Emitter, EmitterSettings
 from streams.guard import Guard
@@ -32,6 +32,7 @@ class Told:
     def __init__(self, before: list[Verdict], after: list[Verdict]) -> None:
         self._before, self._after = iter(before), iter(after)
         self.asked = 0
+        self.heeded = True
         self.statuses: list[Any] = []
         self.errors: list[Any] = []
         self.answered: list[Verdict] = []
@@ -50,6 +51,10 @@ class Told:
     def obeyed(self, verdict: Verdict) -> None:
         """Keep it."""
         self.answered.append(verdict)
+
+    def unheeded(self) -> None:
+        """Keep that it is so."""
+        self.heeded = False
 
     def verdict(self) -> Verdict:
         """Stop."""
@@ -81,7 +86,7 @@ def test_without_enforcement_nothing_is_asked() -> None:
     told = Told([GUIDE], [STOP])
     enforcer = Enforcer(told, enforce=False)
     assert (enforcer.before("t", {}), enforcer.after("t", {}, "", failed=True), enforcer.ends()) == (GO_ON, GO_ON, None)
-    assert (told.asked, told.statuses, told.answered) == (0, ["error"], [])
+    assert (told.asked, told.statuses, told.answered, told.heeded) == (0, ["error"], [], False)
     assert Enforcer(told).ends() is not None
 
 
@@ -168,6 +173,19 @@ def test_an_emitter_is_a_watch(gateway: GatewayStub, tmp_path: Path) -> None:
     made = [(event.call_id, event.status, own_denial(event)) for event in gateway.events]
     assert made == [("c1", None, None), ("c2", None, None), ("c3", "denied", "other"), ("c4", "denied", "other")]
     assert [(each["answers"], each["action"]) for each in gateway.said] == [("d1", "obeyed"), ("x1", "obeyed")]
+
+
+@pytest.mark.parametrize("agent", [None, Agent(id="a", role="code", model="m")])
+def test_calls_of_who_only_watches_say_so(gateway: GatewayStub, tmp_path: Path, agent: Agent | None) -> None:
+    """Whoever does not enforce tells it as the agent's role, with what else is known of it; nothing is answered."""
+    gateway.verdicts["s1"] = {"action": "stop", "session_id": "s1", "text": "Enough.", "answers": "x1"}
+    with Emitter(EmitterSettings(url=gateway.url, spool=str(tmp_path)), agent=agent) as emitter:
+        for enforce in (True, False):
+            Enforcer(EmitterWatch(emitter, "s1"), enforce=enforce).after("Bash", {"command": "ls"}, "a.py")
+        assert emitter.flush(20)
+    watched = Agent(role="observed") if agent is None else Agent(id="a", role="observed", model="m")
+    assert [event.agent for event in gateway.events] == [agent, watched]
+    assert gateway.said == []
 
 
 def test_a_guard_is_a_watch_as_it_is() -> None:

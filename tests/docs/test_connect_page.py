@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from click.testing import CliRunner
 
 from detectors import Limits
-from schemas.common import Agent
+from schemas.common import OBSERVED, Agent
 from schemas.decode import decode
 from schemas.topics import TOOL_CALLS
 from streams import cli, spool
@@ -21,7 +21,6 @@ from streams.connect.agents import is_ours
 from streams.hook_command import DEFAULT_GATEWAY, DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, Options
 from streams.importers.build import MAX_RESULT_CHARS
 from streams.policy.load import read_policy
-from streams.policy.policy import OBSERVED
 from streams.privacy import EXCERPT_CHARS
 from streams.verdicts.asked import HOLDS
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from detectors import SessionState
+from schemas.common import OBSERVED
 from schemas.events import Override
 from streams.escalation.climb import on_alert
 from streams.hooks import AGENTS, Agents, Observed, read
-from streams.policy.policy import OBSERVED, Policy
+from streams.policy.policy import Policy
 from streams.worker.judge import DETECTION, SessionJudge
 from streams.worker.overrides import Overrides
 from tests.streams.escalation.ladder_kit import Desk, short

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from detectors import Limits, limits_from
-from schemas.common import Agent, Task
+from schemas.common import OBSERVED, Agent, Task
 from streams.policy import policy as module
 from streams.policy.conditions import When, read_glob
 from streams.policy.ladder import merge
 from streams.policy.model import RUNGS, Ladder
-from streams.policy.policy import OBSERVED, Policy, Rule
+from streams.policy.policy import Policy, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
