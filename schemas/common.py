@@ -58,6 +58,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
 
 
+def as_observed(agent: Agent | None) -> Agent:
+    """Give an agent, of which nothing else need be known, as one that is only watched."""
+    return msgspec.structs.replace(agent or Agent(), role=OBSERVED)
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the session works on. One task may be tried in many sessions."""
 

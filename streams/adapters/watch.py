@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import msgspec
-
-from schemas.common import OBSERVED, Agent
+from schemas.common import as_observed
 from streams.verdicts.model import GO_ON, Verdict
 from streams.verdicts.refusal import not_made
 
@@ -65,7 +63,7 @@ class EmitterWatch:
         self._emitter = emitter
         self._session_id = session_id
         self._ask_seconds = ask_seconds
-        self._about: dict[str, Any] = {}
+        self._agent = emitter.agent
 
     def before(self, tool: str, arguments: Any = None) -> Verdict:
         """Tell what is to be done about a call; see `Watch`."""
@@ -92,7 +90,7 @@ class EmitterWatch:
             error=error,
             status=status,
             call_id=call_id,
-            **self._about,
+            agent=self._agent,
         )
         return self.verdict()
 
@@ -106,7 +104,7 @@ class EmitterWatch:
 
     def unheeded(self) -> None:
         """Have calls say that the agent is only watched: nobody waits for a stop, or is called about it."""
-        self._about = {"agent": msgspec.structs.replace(self._emitter.agent or Agent(), role=OBSERVED)}
+        self._agent = as_observed(self._agent)
 
 
 class SessionStopped(Exception):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import msgspec
 from msgspec import UNSET
 
-from schemas.common import OBSERVED, Agent
+from schemas.common import as_observed
 from schemas.events import ToolCall
 from streams.hooks import claude_code, codex, gemini_cli, openhands
 from streams.hooks.observed import MAX_PAYLOAD_BYTES, Agents, Moment, NotRead, Observed, denied
@@ -80,7 +80,7 @@ def read(
 
 
 def _watched(event: SessionInput) -> SessionInput:
-    return msgspec.structs.replace(event, agent=msgspec.structs.replace(event.agent or Agent(), role=OBSERVED))
+    return msgspec.structs.replace(event, agent=as_observed(event.agent))
 
 
 def _waits(event: ToolCall) -> bool:

@@ -37,6 +37,9 @@ START_TIMEOUT = 60.0
 STOP_TIMEOUT = 15.0
 """Seconds that a broker may take to flush and close its files before it is killed; normally 1."""
 
+RECORD_TIMEOUT = 60.0
+"""Seconds that a broker may take to end when it keeps its classes as well; normally 5."""
+
 PORT_TRIES = 5
 """How often a port that was picked here may turn out to be taken by somebody else in the meantime."""
 
@@ -150,8 +153,8 @@ class KafkaBroker:
         try:
             if process is not None:
                 thrown_away = directory is None or directory.ephemeral
-                patience = START_TIMEOUT if self._record else 0 if thrown_away else STOP_TIMEOUT
-                process.stop(patience=patience)
+                patience = 0 if thrown_away else STOP_TIMEOUT
+                process.stop(patience=RECORD_TIMEOUT if self._record else patience)
         finally:
             if directory is not None:
                 directory.release()
@@ -179,7 +182,7 @@ class KafkaBroker:
             if self._run(directory, [*command, *arguments, "-c", str(directory.settings)]).wait() != 0:
                 raise failure(self.host, controller_port, directory)
         record = [f"-XX:AOTCacheOutput={self._record}"] if self._record else []
-        broker = self._run(directory, [command[0], *record, *command[1:], "kafka.Kafka", str(directory.settings)])
+        broker = self._run(directory, [*command, *record, "kafka.Kafka", str(directory.settings)])
         deadline = time.monotonic() + START_TIMEOUT
         while broker.poll() is None:
             if answers(self.host, self.port):

@@ -184,7 +184,7 @@ def ran(built: dict[str, Ran], system: System) -> dict[str, Ran]:
 def outlived(built: dict[str, Ran], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     """Give what became of each where the broker is away after some calls, and who escalates comes after that."""
     with KafkaBroker(data=tmp_path_factory.mktemp("broker")) as broker, at_work(broker.bootstrap) as system:
-        running = begin(system, PROGRAMS.keys() - built.keys())
+        running = begin(system, PROGRAMS.keys() - built)
 
         async def begun() -> bool:
             keys = [each.key for each in await system.wire.inputs(topics.TOOL_CALLS)]

@@ -53,7 +53,7 @@ async def test_an_agent_stops_when_it_is_told_to(system: System, ran: dict[str, 
     assert program.told.endswith(f"\nstopped: {termination.reason}\n")
 
 
-@pytest.mark.parametrize("name", sorted(PROGRAMS))
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_an_agent_outlives_a_broker_that_restarts(outlived: dict[str, Ran], name: str) -> None:
     """It works on when the broker is back, and stops on a termination that comes long after its loop."""
     program = outlived[name]

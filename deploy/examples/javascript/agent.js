@@ -72,25 +72,21 @@ async function obey(item) {
 const since = BigInt(Date.now() - 60_000);
 const ends = await consumer.listOffsets({ topics: asked });
 const found = await consumer.listOffsetsWithTimestamps({ topics: asked, timestamp: since });
-const next = new Map(); // the offset to read next of each partition: one of "TOPIC PARTITION"
-for (const topic of asked)
-  for (const [partition, end] of ends.get(topic).entries()) {
+const offsets = asked.flatMap((topic) =>
+  ends.get(topic).map((end, partition) => {
     const first = found.get(topic)?.get(partition)?.offset;
-    next.set(`${topic} ${partition}`, first === undefined || first < 0n ? end : first);
-  }
+    return { topic, partition, offset: first === undefined || first < 0n ? end : first };
+  }),
+);
 
 // This client cannot read a broker's answer that a partition's leader has changed ("Out of bounds"), and asks the same
 // again. So a stream that fails is made anew: one that is new does not say which leader it knows.
 async function read() {
   while (!ended) {
-    const offsets = [...next].map(([place, offset]) => {
-      const [topic, partition] = place.split(" ");
-      return { topic, partition: Number(partition), offset };
-    });
     try {
       const stream = await consumer.consume({ topics: asked, mode: "manual", offsets });
       for await (const { topic, partition, offset, key, value } of stream) {
-        next.set(`${topic} ${partition}`, offset + 1n);
+        offsets.find((each) => each.topic === topic && each.partition === partition).offset = offset + 1n;
         if (key === session) await obey(JSON.parse(value));
       }
     } catch (problem) {
