@@ -11,20 +11,22 @@ import msgspec
 READ_CHARS = 4_000
 """How much of a command line is read; what an agent does with a longer one shows at its beginning."""
 
+# What is repeated at once is held by atomic groups: before 3.11.5, Python's possessive repetition of a group that has
+# alternatives ends too early (CPython's issue 106052).
 _TOKEN = re.compile(
     r"""(?xs)
-    (?: [ \t\r]+ | \\\r?\n )*+
-    (?: (?P<plain>(?: [^\s'"\\;|&<>()$\#] [^\s'"\\;|&<>()$]*+ (?: [ \t\r]++ | (?=[\n;|&)]) | \Z) )++)  # words at once
+    (?>(?: [ \t\r]+ | \\\r?\n )*)
+    (?: (?P<plain>(?>(?: [^\s'"\\;|&<>()$\#] [^\s'"\\;|&<>()$]*+ (?: [ \t\r]++ | (?=[\n;|&)]) | \Z) )+))  # words at once
       | (?P<comment>\#[^\n]*)
       | (?P<here><<(?!<)-?[ \t]*(?P<until>'[^'\n]*' | "[^"\n]*" | \\?[\w.+-]+))
       | (?P<redirect>&>>? | \d?>[>|&]?(?!\() | <<< | \d?<&?(?!\())
-      | (?P<word>(?:
+      | (?P<word>(?>(?:
             [^\s'"\\;|&<>()$]++
           | '[^']*+(?:'|\Z)
-          | "[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)
+          | "[^"\\]*+(?>(?:\\.[^"\\]*+)*)(?:"|\\?\Z)
           | \\(?:.|\Z)
           | \$(?!\()
-        )++)
+        )+))
       | (?P<end>\n | ;[;&]* | && | & | \|[|&]?)
       | (?P<sum>\$?\(\([^()]*\)\))
       | (?P<open>[$<>]?\()
