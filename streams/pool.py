@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -28,6 +29,10 @@ PORTION_CALLS = 500
 
 PORTIONS_PER_JOB = 4
 """Portions under way for each process, so that none waits while a long session holds up the first in line."""
+
+
+PIPE_BYTES = 65_536
+"""What a pipe holds on Linux."""
 
 
 class WorkersLost(RuntimeError):
@@ -101,13 +106,29 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BrokenProcessPool:
+        _let_go(pool)
         raise WorkersLost("a process that works on sessions was ended, as happens when memory runs out") from None
     except BaseException:
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
+        _let_go(pool)
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _let_go(pool: ProcessPoolExecutor) -> None:
+    """Have the thread that hands work over end, though nobody takes it any more."""
+    if sys.version_info < (3, 11, 5):  # where it waits for ever to write what fills the pipe: CPython's issue 94777
+        with contextlib.suppress(OSError):  # it has ended already
+            pipe = os.dup(pool._call_queue._reader.fileno())  # type: ignore[attr-defined]  # noqa: SLF001
+            threading.Thread(target=_drain, args=(pipe,), daemon=True).start()
+
+
+def _drain(pipe: int) -> None:
+    with open(pipe, "rb", buffering=0) as file:
+        while file.read(PIPE_BYTES):
+            pass
 
 
 @contextlib.contextmanager
