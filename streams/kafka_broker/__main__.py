@@ -11,3 +11,5 @@ if __name__ == "__main__":
         make(default_cache(), tell=lambda text: sys.stderr.write(f"{text}\n"))
     except BrokerError as problem:
         sys.exit(str(problem))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -91,7 +91,7 @@ async function read() {
       }
     } catch (problem) {
       if (ended) return;
-      console.error(problem);
+      console.error(`cannot read, and goes on: ${problem.message}`);
       consumer.clearMetadata();
       await pause(client.retryDelay);
     }
