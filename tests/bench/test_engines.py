@@ -19,6 +19,7 @@ from tests.bench.engines.catalogue import ENGINES
 from tests.bench.engines.compare import Teller, main, measure
 from tests.bench.engines.expected import expected
 from tests.bench.engines.figures import summary, table
+from tests.bench.engines.latency import FEWEST_EVENTS, WARM_EVENTS, Paced
 from tests.bench.engines.load import Load
 from tests.bench.engines.once import Measured, check_alerts, check_states
 from tests.bench.engines.options import available, read
@@ -73,6 +74,19 @@ async def test_latency_and_several_workers_are_measured(bootstrap: str, tmp_path
     assert "2 workers/1" in told
     assert "events/s of 300 sessions at once, 10% looping" in told
     assert "ENDED EARLY" not in told
+
+
+@pytest.mark.parametrize("rate", [0.1, 10.0, 499.0])
+def test_alerts_are_timed_however_slow_the_machine(rate: float) -> None:
+    """A rate that a machine hardly reaches makes the run longer, not one without an alert to look at."""
+    paced = Paced.make(rate, SHORT_LATENCY_SECONDS)
+    assert len(paced.events) == WARM_EVENTS + FEWEST_EVENTS
+    assert sum(number >= WARM_EVENTS for number, _ in paced.wanted.alerts) >= 3
+
+
+def test_a_fast_machine_times_alerts_as_long_as_asked() -> None:
+    """From the rate on at which the time brings more than the fewest events, the time says how many."""
+    assert len(Paced.make(501.0, SHORT_LATENCY_SECONDS).events) == WARM_EVENTS + 1_002
 
 
 def test_other_alerts_are_told() -> None:
@@ -155,7 +169,7 @@ def test_figures_of_what_was_measured_until_a_failure(
         ["--workers", "3"],
         ["--workers", str(available() + 1), "--partitions", str(available() + 1)],
         *(["--looping", value] for value in ("-0.01", "1.01", "nan")),
-        *(["--latency", value] for value in ("-1", "0.99", "nan", "inf")),
+        *(["--latency", value] for value in ("-1", "-0.01", "nan", "inf")),
     ],
 )
 def test_wrong_options_are_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
