@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,18 +10,28 @@ import pytest
 
 SCRIPT = Path(__file__).parent / "install.sh"
 VERSIONS = {"node": "v22.0.0", "go": "go1.24.0", "javac": "javac 21.0.1", "cargo": "cargo 1.90.0 (abc 2026-01-01)"}
-OTHERS = ("promtool", "kcat", "jq", "npm", "mvn", "cc", "make", "python3.12")
+OTHERS = (
+    *("promtool", "amtool", "kcat", "jq", "npm", "mvn", "cc", "make", "systemd-analyze"),
+    *("kustomize", "python3.12"),
+)
+BASIC = ("cut", "dirname", "grep", "head", "id", "sort", "tr")
 PYTHON = SCRIPT.with_name("python.sh")
 
 
-def install(folder: Path, **scripts: str) -> subprocess.CompletedProcess[str]:
-    """Run it where every tool is a stand-in that tells a version, unless it is another script."""
+def install(folder: Path, *, without: str = "", **scripts: str) -> subprocess.CompletedProcess[str]:
+    """Run it where every tool but one is a stand-in, which tells a version or is another script, and no real one is."""
     found = {name: f"echo '{VERSIONS.get(name, name)}'" for name in (*VERSIONS, *OTHERS)} | scripts
+    found.pop(without, None)
     for name, script in found.items():
         file = folder / name
         file.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
         file.chmod(0o755)
-    environment = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(folder)}
+    for name in BASIC:
+        there = shutil.which(name)
+        assert there is not None
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(there)
+    environment = {"PATH": str(folder), "HOME": str(folder)}
     return subprocess.run(["/bin/sh", SCRIPT], env=environment, capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -33,6 +44,22 @@ def test_tools_that_are_there_will_do(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     old = install(tmp_path, cargo="echo 'cargo 1.84.1'")
     assert (old.returncode, "Rust is 1.84.1, and 1.85" in old.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("promtool", "prometheus"),
+        ("amtool", "prometheus-alertmanager"),
+        ("node", "nodejs"),
+        ("systemd-analyze", "systemd"),
+    ],
+)
+def test_a_tool_that_is_missing(tmp_path: Path, name: str, package: str) -> None:
+    """Where nothing can be installed, its package is named, and no other."""
+    done = install(tmp_path, without=name)
+    told = f"test-tools: install {package} (or run make test-tools as root on Debian or Ubuntu)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
 @pytest.mark.parametrize(
