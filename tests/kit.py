@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import msgspec
 from aiokafka import TopicPartition
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.protocol.admin import AlterConfigsRequest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -38,13 +36,13 @@ from streams.worker.judge import DETECTION
 from streams.worker.metrics import WorkerMetrics
 from streams.worker.records import HEARTBEAT_KEY, decode_stored
 from streams.worker.settings import WorkerSettings
-from tests.processes import READY_SECONDS, TRACTION, TractionProcess
+from tests.processes import TRACTION, TractionProcess
+from tests.waiting import SOON_SECONDS, until
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from aiokafka import AIOKafkaConsumer
-    from aiokafka.admin import AIOKafkaAdminClient
     from aiokafka.structs import ConsumerRecord
 
     from schemas.topics import Topic
@@ -297,7 +295,7 @@ class Wire:
             ends, begins = await client.end_offsets(tps), await client.beginning_offsets(tps)
         return sum(ends[tp] - (begins[tp] if at is None else at) for tp, at in zip(tps, committed, strict=True))
 
-    async def until_applied(self, seconds: float = 60.0) -> None:
+    async def until_applied(self, seconds: float = SOON_SECONDS) -> None:
         """Wait until everything that was sent is committed as applied."""
         await until(self._applied, seconds)
 
@@ -314,28 +312,6 @@ async def drain(client: AIOKafkaConsumer) -> list[ConsumerRecord]:
         for records in (await client.getmany(timeout_ms=200)).values():
             found += records
     return found
-
-
-async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> None:
-    """Wait until an awaitable condition holds, or fail."""
-    deadline = time.monotonic() + seconds
-    while not await condition():
-        assert time.monotonic() < deadline, "the condition did not come about in time"
-        await asyncio.sleep(0.2)
-
-
-async def compact_at_once(client: AIOKafkaAdminClient, wire: Wire) -> None:
-    """Have the brokers compact both changelogs within moments of what is written, and drop tombstones with it."""
-    topic = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.001"}
-    topic["delete.retention.ms"] = "0"
-    names = (wire.changelog, wire.tasks_changelog)
-    answers = await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, topic) for name in names])
-    # Of all brokers, while they run. The second is as it was: brokers refuse to have it left out.
-    brokers = [("log.cleaner.backoff.ms", "300"), ("min.insync.replicas", "1")]
-    answers.append(
-        await client._send_request(AlterConfigsRequest(resources=[(ConfigResourceType.BROKER, "", brokers)]))
-    )
-    assert {code for answer in answers for code, *_ in answer.resources} == {0}, answers
 
 
 async def assert_same(wire: Wire, wanted: Outcome) -> None:
@@ -405,7 +381,7 @@ class WorkerInside:
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self.worker.run())
-        await until(self._ready, READY_SECONDS)
+        await until(self._ready)
         return self
 
     async def _ready(self) -> bool:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.forked import Forked, nursery
-
-READY_SECONDS = 60.0
+from tests.waiting import SOON_SECONDS
 
 TRACTION = str(Path(sys.executable).parent / "traction")
 """The command, of the environment that runs the tests."""
@@ -60,7 +59,7 @@ class TractionProcess:
         """What it wrote to standard error."""
         return "\n".join(self.errors)
 
-    async def ready(self, partitions: int | None = None, *, after: int = 0, seconds: float = READY_SECONDS) -> str:
+    async def ready(self, partitions: int | None = None, *, after: int = 0, seconds: float = SOON_SECONDS) -> str:
         """Wait for a ready line, with so many partitions or any, and give the pages' address.
 
         Args:
@@ -79,12 +78,12 @@ class TractionProcess:
         """Send a signal."""
         self.popen.send_signal(number)
 
-    async def end(self, number: int = signal.SIGTERM, seconds: float = 15.0) -> int:
+    async def end(self, number: int = signal.SIGTERM, seconds: float = SOON_SECONDS) -> int:
         """End it with a signal, and give its exit code."""
         self.send(number)
         return await self.exit(seconds)
 
-    async def exit(self, seconds: float = 15.0) -> int:
+    async def exit(self, seconds: float = SOON_SECONDS) -> int:
         """Wait until it has ended and all that it wrote was read, and give its exit code."""
         code = await asyncio.to_thread(self.popen.wait, seconds)
         for reader in self._readers:

@@ -18,7 +18,7 @@ async def test_a_forked_command_is_a_started_one() -> None:
         start = partial(subprocess.run, [TRACTION, *words], check=False, capture_output=True, text=True, env=clean)
         started = await asyncio.to_thread(start)
         forked = TractionProcess(TRACTION, *words)
-        assert await forked.exit(60) == started.returncode
+        assert await forked.exit() == started.returncode
         assert (forked.lines, forked.log) == (started.stdout.splitlines(), started.stderr.rstrip("\n"))
     killed = TractionProcess(TRACTION, "ingest", "--bootstrap", "127.0.0.1:1", "--port", "0")
     assert await killed.end(signal.SIGKILL, 60) == -signal.SIGKILL

@@ -22,7 +22,8 @@ from schemas.encode import encode
 from schemas.events import Control, FixAttempt, SessionEvent, ToolCall
 from schemas.outputs import Termination
 from streams.demo.cast import load
-from tests.kit import Wire, tool_call, trying, until
+from tests.kit import Wire, tool_call, trying
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from schemas.events import SessionInput

@@ -151,7 +151,7 @@ async def hung(field: Field) -> None:
     assert path == "/pages"
     assert "stuck at" in await fleet.look(alert)
 
-    await old.end(seconds=30)
+    await old.end()
     await fleet.start().ready(1)
     await fleet.wire.until_applied()
     await fleet.told(field.webhook, "TractionHanging", "resolved")
@@ -168,10 +168,10 @@ async def full(field: Field) -> None:
         while stream.write(bytes(4096)):
             pass
     await fleet.wire.send(spinning("after", 40))
-    assert await old.exit(60) == EXIT_FAILED
+    assert await old.exit() == EXIT_FAILED
     assert "is the disk full?" in old.errors[-1]
     again = fleet.start()
-    assert await again.exit(60) == EXIT_FAILED
+    assert await again.exit() == EXIT_FAILED
     path, alert = await fleet.told(field.webhook, "TractionStateDiskFull")
     assert path == "/pages"
     assert "state_dir" in await fleet.look(alert)

@@ -17,8 +17,9 @@ from streams.cli import traction
 from streams.kafka import KafkaSettings
 from streams.topics import create_topics
 from tests.deploy.monitoring import free_port
-from tests.kit import Wire, until
+from tests.kit import Wire
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.deploy.monitoring import Webhook

@@ -20,8 +20,9 @@ from streams.client.orchestrator import Orchestrator
 from streams.expiry import expiry
 from streams.kafka import KafkaSettings, producer, running
 from streams.topics import create_topics
-from tests.kit import tool_call, until
+from tests.kit import tool_call
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import SOON_SECONDS, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +127,7 @@ class Job:
     async def obey(self, settings: KafkaSettings, session: str) -> None:
         """Take what an orchestrator is asked until that is the session's end, and say that it is done."""
         async with (
-            asyncio.timeout(60),
+            asyncio.timeout(SOON_SECONDS),
             Orchestrator(self.settings(settings), group=f"{self.name}-orchestrator") as asked,
         ):
             async for item in asked:

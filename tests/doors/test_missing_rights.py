@@ -16,7 +16,7 @@ from streams.client.orchestrator import Orchestrator
 from streams.kafka import admin, producer, running
 from streams.topics import create_topics
 from tests.doors.kit import Job, run
-from tests.kit import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,7 +73,7 @@ async def test_processes_end_with_what_is_missing(doors: Doors, tmp_path: Path) 
     async with Job(doors.settings(), tmp_path, "poor") as job:
         working, escalating = job.worker(doors.settings("nobody")), job.escalate(doors.settings("nobody"))
         for process, role in ((working, "worker"), (escalating, "escalation")):
-            assert await process.exit(60) == 1, process.log
+            assert await process.exit() == 1, process.log
             assert f"nobody lacks rights that the role {role} needs: Read" in process.log
             assert "Traceback" not in process.log
 
@@ -83,7 +83,7 @@ async def test_a_worker_that_writes_again_needs_the_right_to(doors: Doors, tmp_p
     async with Job(doors.settings(), tmp_path, "again") as job:
         await grant(doors.settings(), rules({"worker": ("User:nobody",)}, Names("again.", "again", "again-escalation")))
         working = job.worker(doors.settings("nobody"), "--rekey")
-        assert await working.exit(60) == 1, working.log
+        assert await working.exit() == 1, working.log
         assert "nobody lacks rights that the role rekey needs: Write again.tool-calls" in working.log
 
 
@@ -100,9 +100,9 @@ async def test_processes_end_with_a_right_that_is_taken_away(doors: Doors, tmp_p
         ]
         await grant(doors.settings(), denied)
         await job.send_loop(doors.settings(), "loop")
-        assert await working.exit(60) == 3, working.log
+        assert await working.exit() == 3, working.log
         assert "nobody has no right to read or write the topic taken.alerts" in working.log
-        assert await escalating.exit(60) == 1, escalating.log
+        assert await escalating.exit() == 1, escalating.log
         assert "nobody has no right to read with the consumer group taken-escalation" in escalating.log
 
 
@@ -134,7 +134,7 @@ async def test_what_ends_a_transaction_is_told_and_not_what_came_of_it(
             ],
         )
         await job.send_loop(doors.settings(), "loop")
-        assert await escalating.exit(60) == 1, escalating.log
+        assert await escalating.exit() == 1, escalating.log
         assert f"nobody has no right to {told.format(app)}" in escalating.log
         assert "IllegalOperation" not in escalating.log
 

@@ -14,7 +14,7 @@ import pytest
 from streams.kafka import KafkaSettings
 from tests.doors.kit import Job
 from tests.doors.token_server import SECRET
-from tests.kit import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path

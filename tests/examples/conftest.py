@@ -24,8 +24,9 @@ from streams.kafka import KafkaSettings
 from streams.kafka_broker import KafkaBroker
 from streams.reading import partition_of
 from streams.topics import create_topics
-from tests.kit import Wire, WorkerProcess, until
+from tests.kit import Wire, WorkerProcess
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,11 +13,12 @@ import pytest
 from schemas import topics
 from streams.kafka import producer, running
 from streams.metric_list import listed
-from tests.kit import Wire, metrics_on, until
+from tests.kit import Wire, metrics_on
 from tests.processes import TRACTION, TractionProcess
 from tests.streams.gateway.test_otlp import codex, tool
 from tests.streams.otlp.otlp_kit import logs_protobuf, traces_protobuf
 from tests.streams.outputs_kit import make
+from tests.waiting import until
 
 SPANS = 20  # of one record
 PARTITIONS = 2
@@ -100,7 +101,7 @@ async def test_exactly_once(
     assert (len(ids), len(set(ids))) == (400 * SPANS + 1, 400 * SPANS + 1)
     letters = await wire.records(wire.settings.topic(topics.DEAD_LETTERS))
     assert [dict(letter.headers)["__traction.errors.reason"] for letter in letters] == [b"not_otlp"]
-    assert await frozen.exit(60) == 3
+    assert await frozen.exit() == 3
     url = await last.ready()
     text = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{url}/metrics").read().decode())  # noqa: S310
     assert metrics_on(text) == {one.name for one in listed("bridge")}
@@ -111,7 +112,7 @@ async def test_missing_topics(wire: Wire) -> None:
     """A collector's topic that is not there is named, with what to do, before anything is read."""
     place = ("--bootstrap", wire.settings.bootstrap, "--prefix", wire.settings.prefix)
     process = TractionProcess(TRACTION, "bridge", *place, "--spans-topic", "nowhere", "--no-logs", "--port", "0")
-    assert await process.exit(60) == 1
+    assert await process.exit() == 1
     assert "nowhere" in process.log
     assert "--spans-topic" in process.log
     await asyncio.sleep(0)

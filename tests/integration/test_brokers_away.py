@@ -16,7 +16,8 @@ from streams.kafka import KafkaSettings
 from streams.kafka_broker import KafkaBroker
 from streams.topics import create_topics
 from streams.worker.faults import EXIT_LOST
-from tests.kit import Wire, assert_same, outcome, traffic, until
+from tests.kit import Wire, assert_same, outcome, traffic
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,10 +92,10 @@ async def test_brokers_away_for_too_long(wire: Wire, broker: KafkaBroker, start:
         os.kill(broker.pid, signal.SIGSTOP)
         began = time.monotonic()
         if flags:
-            assert await worker.exit(30) == EXIT_LOST
+            assert await worker.exit() == EXIT_LOST
             assert "Are the brokers reachable" in worker.log
         else:
-            assert await worker.end(seconds=20) == 0
+            assert await worker.end() == 0
             assert time.monotonic() - began < 10
             assert "the brokers do not answer; leaving without them" in worker.log
         os.kill(broker.pid, signal.SIGCONT)

@@ -13,7 +13,8 @@ from schemas.common import Task
 from streams.kafka import admin, running
 from streams.topics import create_topics
 from tests.integration.conftest import run
-from tests.kit import Wire, WorkerInside, outcome, tool_call, until, without_position
+from tests.kit import Wire, WorkerInside, outcome, tool_call, without_position
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +113,7 @@ async def test_added_partitions_are_refused_and_told(wire: Wire, start: Callable
     assert sum(each["astray"] for each in told["moves"]) > 0
     await enlarge(wire, {wire.settings.topic(topics.TOOL_CALLS)}, MORE + 1)
     worker = start()
-    assert await worker.exit(30) == 1
+    assert await worker.exit() == 1
     assert "these must have equally many partitions" in worker.log
     told = await run(wire, "topics", "plan-partitions", str(MORE + 1), code=1)
     assert "these must have equally many partitions" in told["problems"][0]

@@ -19,7 +19,9 @@ from schemas.testing import session_event
 from streams.kafka import admin, running
 from streams.policy.policy import Policy
 from streams.worker.records import HEARTBEAT_KEY, HEARTBEAT_VALUE, SESSION, decode_stored
-from tests.kit import WorkerInside, compact_at_once, outcome, tool_call, until
+from tests.kit import WorkerInside, outcome, tool_call
+from tests.topic_config import compact_at_once
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from aiokafka.structs import ConsumerRecord

@@ -14,7 +14,8 @@ from streams.worker.faults import EXIT_LOST
 from streams.worker.records import HEARTBEAT_VALUE
 from streams.worker.transport import BatchConsumer
 from tests.bench.recovery import write
-from tests.kit import WorkerInside, assert_same, outcome, traffic, until
+from tests.kit import WorkerInside, assert_same, outcome, traffic
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,10 @@ from schemas import topics
 from schemas.decode import decode
 from schemas.events import ToolCall
 from streams.importers import Session, read_path
-from tests.kit import WorkerProcess, outcome, until, without_position
+from tests.kit import WorkerProcess, outcome, without_position
 from tests.processes import TRACTION, TractionProcess
 from tests.streams.follow.kit import answers, asks, call, name
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

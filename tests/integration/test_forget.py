@@ -20,8 +20,9 @@ from streams.cli.looking import EXIT_UNSEEN
 from streams.kafka import KafkaSettings
 from streams.topics import default_group, ladders_name
 from tests.integration.conftest import run
-from tests.kit import BEGIN, WorkerProcess, attempt, tool_call, until
+from tests.kit import BEGIN, WorkerProcess, attempt, tool_call
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -178,7 +179,7 @@ async def test_a_crash_leaves_it_done_or_not_begun(wire: Wire, start: Callable[.
     await wire.until_applied()
     before = await wire.stored()
     assert (await forget(wire, "session", MINE))["written"] is True
-    await dies.exit(30)
+    await dies.exit()
     assert await wire.stored() == before
     assert (await forget(wire, "session", MINE, "--wait", "1", code=EXIT_UNSEEN))["seen"] is False
     words = len(await wire.inputs(topics.CONTROL))

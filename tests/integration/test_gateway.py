@@ -21,8 +21,9 @@ from schemas.decode import decode
 from streams.kafka import KafkaSettings
 from streams.kafka_broker import KafkaBroker
 from streams.topics import create_topics
-from tests.kit import Wire, until
+from tests.kit import Wire
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 CALLS = "/v1/events/tool-calls"
 CLIENTS = 4
@@ -190,7 +191,7 @@ async def test_end_while_brokers_are_away(broker: KafkaBroker, ingest: Callable[
                     return "traction_gateway_in_flight_requests 1.0" in await page.text()
 
             await until(in_flight)
-            assert await gateway.end(seconds=30) == 0
+            assert await gateway.end() == 0
             assert (await posting).status == 503
     finally:
         os.kill(broker.pid, signal.SIGCONT)

@@ -26,7 +26,8 @@ from streams.worker.faults import EXIT_LOST
 from streams.worker.settings import WorkerSettings
 from streams.worker.watch import ASSIGNED, CONDITIONS, PRODUCERS, RECOVERED
 from tests.deploy.monitoring import free_port
-from tests.kit import Wire, tool_call, until
+from tests.kit import Wire, tool_call
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -27,10 +27,11 @@ from streams.topics import bridge_group, create_topics
 from streams.verdicts.watch import FOLLOWING, VERDICTS
 from tests.deploy.monitoring import free_port
 from tests.integration.test_health import Probe
-from tests.kit import terminal_alert, until
+from tests.kit import terminal_alert
 from tests.processes import TractionProcess
 from tests.streams.escalation.conftest import names as names_of
 from tests.streams.outputs_kit import make, put, termination
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator

@@ -17,6 +17,7 @@ from schemas.decode import decode
 from schemas.topics import Topic
 from tests.kit import Wire, WorkerProcess
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import SOON_SECONDS
 
 MOST_CALLS = 60
 AWAY_CALLS = 2
@@ -130,7 +131,7 @@ async def test_a_connected_agent_that_spins_is_stopped(
     # That it was told is the answer to the termination: nothing is asked of anybody any more, and the incident is over.
     assert await asyncio.to_thread(spinning.hook, "SessionEnd", MOST_CALLS, "", reason="other") == {}
     notifications: list[Any] = []
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(SOON_SECONDS):
         while not notifications or notifications[-1].kind != "ended":
             notifications = await decoded(wire, topics.NOTIFICATIONS)
     assert [each.kind for each in notifications][-2:] == ["terminate", "ended"]

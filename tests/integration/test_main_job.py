@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import streams.demo
 from schemas import topics
-from tests.kit import WorkerProcess, until
+from tests.kit import WorkerProcess
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

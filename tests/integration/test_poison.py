@@ -21,8 +21,9 @@ from streams.kafka import producer, running
 from streams.reading import partition_of
 from tests.fuzz.targets import seeds
 from tests.fuzz.test_bounds import REFUSED
-from tests.kit import WorkerInside, assert_same, attempt, outcome, terminal_alert, tool_call, traffic, until
+from tests.kit import WorkerInside, assert_same, attempt, outcome, terminal_alert, tool_call, traffic
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,9 @@ from schemas import topics
 from schemas.common import Agent, Task
 from schemas.encode import encode
 from schemas.events import Override
-from tests.kit import BEGIN, tool_call, until
+from tests.kit import BEGIN, tool_call
 from tests.processes import TRACTION
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

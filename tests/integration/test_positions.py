@@ -16,7 +16,8 @@ from streams.kafka import admin, producer, running
 from streams.worker import app
 from streams.worker.engine import Bounds, Engine, Fetched
 from streams.worker.faults import EXIT_GAP, EXIT_LOST
-from tests.kit import WorkerInside, assert_same, outcome, spinning, tool_call, traffic, until
+from tests.kit import WorkerInside, assert_same, outcome, spinning, tool_call, traffic
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

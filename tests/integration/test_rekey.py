@@ -5,15 +5,15 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-
 from schemas import topics
 from schemas.encode import encode, record_key
 from streams.kafka import admin, producer, running
 from streams.reading import partition_of
 from streams.worker.faults import EXIT_LOST
 from streams.worker.outgoing import RECORD_BYTES, REKEYED_HEADER
-from tests.kit import TOPIC_OF, assert_same, outcome, tool_call, traffic, until
+from tests.kit import TOPIC_OF, assert_same, outcome, tool_call, traffic
+from tests.topic_config import configure
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,10 +102,9 @@ async def test_what_a_topic_takes_bounds_what_is_written_again(wire: Wire, start
     await first.ready(4)
     name = wire.settings.topic(topics.TOOL_CALLS)
     async with running(admin(wire.settings), wire.settings) as client:
-        taken = {"max.message.bytes": str(TAKEN_BYTES)}
-        await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, taken)])
+        await configure(client, {"max.message.bytes": str(TAKEN_BYTES)}, name)
     await send_astray(wire, "large", [3 * TAKEN_BYTES])
-    assert await first.exit(60) == EXIT_LOST, first.log
+    assert await first.exit() == EXIT_LOST, first.log
     await send_astray(wire, "fits", [TAKEN_BYTES, *[2_000] * 39])  # together more than the topic takes
     await send_astray(wire, "over", [TAKEN_BYTES + 1])
     second = start(*named_so)

@@ -11,7 +11,8 @@ from streams.letters.letter import ATTEMPT, Choice, read_letter
 from streams.letters.replay import Order, Outcome, Replay
 from streams.worker.judge import Detection
 from tests.integration.test_bad_input import BAD
-from tests.kit import WorkerInside, tool_call, until
+from tests.kit import WorkerInside, tool_call
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from detectors import Limits, SessionState

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from schemas import topics
 from schemas.decode import decode
 from streams.topics import default_group
-from tests.kit import WorkerProcess, assert_same, outcome, traffic, until
+from tests.kit import WorkerProcess, assert_same, outcome, traffic
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,9 @@ from streams.kafka import admin, producer, running
 from streams.worker.faults import EXIT_FAILED
 from streams.worker.records import HEARTBEAT_KEY
 from tests.bench.recovery import measure, text
-from tests.kit import assert_same, compact_at_once, outcome, traffic, until
+from tests.kit import assert_same, outcome, traffic
+from tests.topic_config import compact_at_once
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +113,7 @@ async def test_a_crash_between_commit_and_store(
     dies = start(*flags, program=KILLED)
     await dies.ready(4)
     await wire.send(events[: len(events) // 2], rate=600)
-    assert await dies.exit(30) == -9
+    assert await dies.exit() == -9
     there = await written(wire)
     worker = start(*flags)
     await worker.ready(4)
@@ -198,7 +200,7 @@ async def test_a_full_disk(wire: Wire, start: Callable[..., WorkerProcess], tmp_
     await wire.until_applied()
     resource.prlimit(worker.popen.pid, resource.RLIMIT_FSIZE, (_largest_log(tmp_path) + 2_000, resource.RLIM_INFINITY))
     await wire.send(events[third : 2 * third])
-    assert await worker.exit(30) == EXIT_FAILED
+    assert await worker.exit() == EXIT_FAILED
     assert f"the state directory {tmp_path}" in worker.log
     assert "is the disk full?" in worker.log
     assert "Traceback" not in worker.log
@@ -219,7 +221,7 @@ async def test_a_record_of_a_newer_release(wire: Wire, start: Callable[..., Work
     await wire.send(events)
     newer = await wire.put(wire.changelog, b"\x96\x7f\x00\x01\x90\x80\x90", key=b"s1", partition=1)
     worker = start()
-    assert await worker.exit(30) == EXIT_FAILED
+    assert await worker.exit() == EXIT_FAILED
     assert f"{wire.changelog}-1 at offset {newer.offset}" in worker.log
     assert "format 127" in worker.log
     assert "newer" in worker.log
@@ -230,7 +232,7 @@ async def test_a_directory_in_use(start: Callable[..., WorkerProcess], tmp_path:
     """A second worker with the same directory ends with exit code 1, and says that each needs its own."""
     await start(*on_disk(tmp_path)).ready(4)
     second = start(*on_disk(tmp_path))
-    assert await second.exit(30) == EXIT_FAILED
+    assert await second.exit() == EXIT_FAILED
     assert "does another worker use it?" in second.log
     assert "Traceback" not in second.log
 

@@ -11,7 +11,8 @@ from aiokafka.partitioner import murmur2
 from detectors import limits_from
 from schemas import topics
 from streams.policy.policy import Policy
-from tests.kit import WorkerInside, assert_same, attempt, outcome, until
+from tests.kit import WorkerInside, assert_same, attempt, outcome
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,9 @@ from schemas.encode import encode, record_key
 from schemas.events import Override
 from streams.kafka import MAX_DEAD_LETTER_BYTES, producer, running
 from streams.received import MAX_KEPT_BYTES, MAX_KEPT_KEY_BYTES
-from tests.kit import BEGIN, WorkerInside, terminal_alert, tool_call, until
+from tests.kit import BEGIN, WorkerInside, terminal_alert, tool_call
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -8,7 +8,8 @@ import signal
 
 import pytest
 
-from tests.streams.backtest_kit import LABELS, alive, children, running, spinning, until, write
+from tests.streams.backtest_kit import LABELS, alive, children, running, spinning, write
+from tests.waiting import SOON_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -26,18 +27,18 @@ def long_run(tmp_path):
 @pytest.mark.parametrize("started", [1, 2, 3])
 def test_an_interruption_ends_it_at_once(long_run, started):
     """Ctrl-C, which reaches all processes, ends it with 130 and without a stack trace, also while they are starting."""
-    until(lambda: len(children(long_run.pid)) >= started)
+    wait_until(lambda: len(children(long_run.pid)) >= started)
     begun = children(long_run.pid)
     os.killpg(long_run.pid, signal.SIGINT)
-    out, err = long_run.communicate(timeout=30)
+    out, err = long_run.communicate(timeout=SOON_SECONDS)
     assert (long_run.returncode, out) == (130, b"")
     assert err.strip() == b""
-    until(lambda: not any(alive(child) for child in begun))
+    wait_until(lambda: not any(alive(child) for child in begun))
 
 
 def test_processes_do_not_outlive_the_one_that_started_them(long_run):
     """Also when that one is killed, and can tell nobody."""
-    until(lambda: len(children(long_run.pid)) >= 3)
+    wait_until(lambda: len(children(long_run.pid)) >= 3)
     begun = children(long_run.pid)
     long_run.kill()
-    until(lambda: not any(alive(child) for child in begun))
+    wait_until(lambda: not any(alive(child) for child in begun))

@@ -21,6 +21,7 @@ from aiokafka.structs import TopicPartition
 from streams.kafka_broker import BrokerError, KafkaBroker
 from streams.kafka_broker.directory import EPHEMERAL_LOCK, EPHEMERAL_PREFIX, STALE_AFTER, sweep
 from streams.kafka_broker.jars import Jar, class_path, default_cache, digest, fetch, read_lock
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +54,7 @@ class Command:
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal, and give the exit code and what was written to stderr."""
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate(timeout=SOON_SECONDS)
         return self.process.returncode, errors
 
 
@@ -90,7 +91,7 @@ def listens(bootstrap: str) -> bool:
     return True
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = SOON_SECONDS) -> bool:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -15,6 +15,7 @@ from streams.topics import create_topics
 from tests.processes import TRACTION, TractionProcess
 from tests.streams.asking_kit import ask, group, lines
 from tests.streams.outputs_kit import found, now, put
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -64,7 +65,7 @@ async def loop(kafka: KafkaSettings, session: str, times: int) -> None:
 
 async def standing(kafka: KafkaSettings, session: str, **wanted: Any) -> dict[str, Any]:
     """Wait until a session stands as it should, and give its row."""
-    async with asyncio.timeout(25):
+    async with asyncio.timeout(SOON_SECONDS):
         while True:
             rows = {row["session_id"]: row for row in await lines(kafka, "sessions", "list")}
             row: dict[str, Any] = rows.get(session, {})
@@ -77,7 +78,7 @@ async def test_a_loop_is_stopped_and_people_have_their_say(at_work: KafkaSetting
     """A loop is shown, stopped and forgiven; another session is stopped by a person; an alert is taken back."""
     kafka = at_work
     await loop(kafka, "looping", 5)
-    async with Orchestrator(kafka, group=f"{kafka.prefix}fleet") as orchestrator, asyncio.timeout(25):
+    async with Orchestrator(kafka, group=f"{kafka.prefix}fleet") as orchestrator, asyncio.timeout(SOON_SECONDS):
         items: dict[type[Item], Item] = {}
         while len(items) < 2:
             item = await anext(orchestrator)

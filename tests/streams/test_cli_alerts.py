@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import signal
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,10 +20,9 @@ from tests.processes import TRACTION, TractionProcess
 from tests.streams.asking_kit import ask, told
 from tests.streams.asking_kit import lines as ask_lines
 from tests.streams.outputs_kit import alert, answers, now, put, put_raw, soon
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from streams.kafka import KafkaSettings
 
 PAST = ("alerts", "tail", "--since", "1h", "--no-follow")
@@ -91,21 +89,14 @@ async def test_alerts_are_followed_until_interrupted(kafka: KafkaSettings) -> No
         TRACTION, "alerts", "tail", "--bootstrap", kafka.bootstrap, "--prefix", kafka.prefix, "--level", "warn"
     )
     try:
-        await _until(lambda: "following" in process.log)
+        await until(lambda: "following" in process.log)
         await put(kafka, alert("other", level="notice"), alert("after"))
-        await _until(lambda: bool(process.lines))
+        await until(lambda: bool(process.lines))
         assert await process.end(signal.SIGINT) == 130
         assert [line.rpartition("alert ")[2] for line in process.lines] == ["after]"]
         assert "Traceback" not in process.log
     finally:
         process.kill()
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
 
 
 async def test_an_alert_is_said_to_be_wrong(kafka: KafkaSettings) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from streams.cli import fixes, traction
 from streams.fixes import CircularFixDetector
 from tests.streams.fixes_kit import APART, failing
+from tests.waiting import SOON_SECONDS
 
 COMMAND = [sys.executable, "-P", "-m", "traction", "fixes"]
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-timeout = 1\n+timeout = 2\n"
@@ -51,11 +52,11 @@ def run(*arguments, **options):
 def test_the_way_of_a_subtask(path):
     """Recorded by two processes at once, asked about by a third, shown, counted, forgotten."""
     recording = [start(*RECORD) for _ in range(2)]
-    recorded = sorted(each.communicate(timeout=60) for each in recording)
+    recorded = sorted(each.communicate(timeout=SOON_SECONDS) for each in recording)
     assert recorded == [(f"recorded attempt #{number} of task: failed\n", "") for number in (1, 2)]
 
     asking = start(*CHECK)
-    output, errors = asking.communicate(timeout=60)
+    output, errors = asking.communicate(timeout=SOON_SECONDS)
     assert (asking.returncode, errors) == (3, "")
     assert output.startswith("circular: Very high similarity (100 %). Try a completely different approach.\n")
     assert "  strategy  different_method\n" in output

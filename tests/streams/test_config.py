@@ -20,6 +20,7 @@ from streams.cli.options import Brokers, Number, shared
 from streams.cli.sections import SharedOption
 from streams.config import SHARED_KEYS, Config, flag
 from streams.kafka import KafkaSettings
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -420,6 +421,6 @@ def test_ctrl_c_ends_with_130_and_no_traceback(tmp_path: Path) -> None:
     assert process.stdout.readline() == "asleep\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=SOON_SECONDS)
     assert process.returncode == 130
     assert "Traceback" not in errors

@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.metadata import MetadataRequest
 
 import streams.connections  # noqa: F401 - it puts its class in aiokafka's place
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ def test_a_request_on_a_connection_that_was_just_cut_is_a_lost_connection(
         connection._writer.transport.abort()
         for _ in range(turns):
             await asyncio.sleep(0)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SOON_SECONDS):
             with pytest.raises(KafkaConnectionError):
                 await connection.send(MetadataRequest([]))
 

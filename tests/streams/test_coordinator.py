@@ -15,7 +15,7 @@ from schemas.topics import ALERTS
 from streams.connections import Connection
 from streams.coordinator import Coordinator
 from streams.kafka import KafkaSettings, consumer, producer, running
-from tests.kit import until
+from tests.waiting import SOON_SECONDS, until
 
 SETTLED, PENDING = 3, 5
 
@@ -101,7 +101,7 @@ async def test_a_connection_that_closes_while_a_coordinator_is_looked_up(
     monkeypatch.setattr(Connection, "send", disturbed)
     client = producer(kafka, transactional_id=f"{kafka.prefix}cut")
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(SOON_SECONDS):
             if cut:
                 await client.start()
             else:

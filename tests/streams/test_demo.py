@@ -19,6 +19,7 @@ from streams.demo.cast import ROLES, Part, Role, load
 from streams.demo.story import Account
 from streams.policy.policy import Policy
 from streams.replay import play
+from tests.waiting import SOON_SECONDS
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -67,7 +68,7 @@ class Show:
 
     def left_behind(self):
         """Give what still runs or listens some seconds after its end."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + SOON_SECONDS
         while (left := [*self.processes(), *self.listening()]) and time.monotonic() < deadline:
             time.sleep(0.1)
         return left

@@ -17,6 +17,7 @@ from streams.health import STALL_BOUNDS, STALL_SECONDS, Health
 from streams.kafka import KafkaSettings, producer, running
 from streams.lag import BROKER, MAX_ENDS, Applied, LagWatch, Waiting, answer_seconds, interval_seconds
 from streams.topics import create_topics
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -53,10 +54,7 @@ class Watched:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something holds."""
-        deadline = time.monotonic() + 15
-        while not condition():
-            assert time.monotonic() < deadline, self.health.live()
-            await asyncio.sleep(0.05)
+        await until(condition, told=self.health.live)
 
 
 @contextlib.asynccontextmanager

@@ -36,6 +36,7 @@ from streams.tokens import FileTokens
 from streams.topics import create_topics
 from tests.processes import TRACTION
 from tests.streams.sinks.conftest import build
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -266,7 +267,7 @@ class Process:
 
     async def pages(self) -> str:
         """Wait until it is ready, and give the address of its pages."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_SECONDS):
             while not (found := [line for line in list(self.lines) if " ready: " in line]):
                 assert self.popen.poll() is None, "".join(self.lines)
                 await asyncio.sleep(0.1)
@@ -301,7 +302,10 @@ async def port() -> AsyncIterator[int]:
 
 async def refused(url: str, token: str) -> str:
     """Wait until every sink has had its notification refused, and give the page of metrics."""
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session, asyncio.timeout(40):
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session,
+        asyncio.timeout(SOON_SECONDS),
+    ):
         while True:
             async with session.get(f"{url}/metrics") as answer:
                 text = await answer.text()
@@ -348,7 +352,7 @@ async def test_running_processes_tell_none_of_their_secrets(
     assert "sink hook" in said[1]
     letters = consumer(kafka)
     letters.assign([TopicPartition(kafka.topic(topics.DEAD_LETTERS), 0)])
-    async with running(letters, kafka), asyncio.timeout(20):
+    async with running(letters, kafka), asyncio.timeout(SOON_SECONDS):
         found = [await letters.getone() for _ in range(SINKS)]
     told += "".join(f"{record.key!r} {record.value!r} {record.headers!r}" for record in found)
     assert "delivery_refused" in told

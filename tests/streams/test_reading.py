@@ -16,6 +16,7 @@ from streams.kafka import KafkaSettings, consumer, producer, running
 from streams.reading import Reader, TooSlow, partition_of, reading
 from streams.topics import TopicsError
 from tests.streams.outputs_kit import PARTITIONS, alert, make, put, put_raw, soon
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from streams.reading import Positions
@@ -81,7 +82,7 @@ async def test_all_or_one_key_or_since_then(kafka: KafkaSettings) -> None:
         )
         assert sorted(await read(reader, name, until=ends)) == sorted([*TASKS, "t1"])
         assert sorted(await read(reader, name, start=ends)) == ["t2", "t3"]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SOON_SECONDS):
             assert (await anext(reader.follow(ends, key=b"t3"))).key == b"t3"
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka.admin import NewPartitions
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.topics import TOPICS
 from streams.kafka import KafkaSettings, admin, running
 from streams.topic_diff import Different, compare, diff_topics
 from streams.topics import Found, Plan, create_topics, describe
 from tests.doors.kit import command
+from tests.topic_config import configure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ alerts = { "retention.ms" = 86_400_000 }
 async def change(kafka: KafkaSettings, name: str, config: dict[str, str], partitions: int) -> None:
     """Configure a topic as somebody else might, and nothing else of it; give it more partitions."""
     async with running(admin(kafka), kafka) as client:
-        await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, config)])
+        await configure(client, config, name)
         await client.create_partitions({name: NewPartitions(partitions)})
         while (await describe(client, [name]))[name].partitions != partitions:  # noqa: ASYNC110 - known a moment later
             await asyncio.sleep(0.02)

@@ -8,7 +8,8 @@ import signal
 
 import pytest
 
-from tests.streams.backtest_kit import alive, children, label, running, spinning, until, write
+from tests.streams.backtest_kit import alive, children, label, running, spinning, write
+from tests.waiting import SOON_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -27,10 +28,10 @@ def long_run(tmp_path):
 
 def test_an_interruption_ends_it_at_once(long_run, tmp_path):
     """Ctrl-C, which reaches all processes, ends it with 130, without a stack trace, a file, or a process left."""
-    until(lambda: len(children(long_run.pid)) >= 3)
+    wait_until(lambda: len(children(long_run.pid)) >= 3)
     begun = children(long_run.pid)
     os.killpg(long_run.pid, signal.SIGINT)
-    out, err = long_run.communicate(timeout=30)
+    out, err = long_run.communicate(timeout=SOON_SECONDS)
     assert (long_run.returncode, out, err.strip()) == (130, b"", b"")
-    until(lambda: not any(alive(child) for child in begun))
+    wait_until(lambda: not any(alive(child) for child in begun))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.jsonl", "many.jsonl"]

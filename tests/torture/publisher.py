@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaError
 
 from schemas import topics
 from streams.kafka import KafkaSettings, producer
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,5 +86,5 @@ class Publisher:
     @staticmethod
     async def _stop(client: AIOKafkaProducer) -> None:
         with contextlib.suppress(KafkaError, OSError, AssertionError, TimeoutError):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(SOON_SECONDS):
                 await client.stop()

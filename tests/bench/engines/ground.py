@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka import TopicPartition
 from aiokafka.admin import NewTopic
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from schemas.encode import encode, record_key
 from schemas.topics import ALERTS
@@ -21,6 +20,7 @@ from streams.kafka import KafkaSettings, admin, consumer, producer, running
 from streams.topics import SESSIONS_TABLE, TASKS_TABLE, changelog_name, create_topics
 from streams.worker.records import HEARTBEAT_KEY
 from tests.bench.engines.job import INPUT
+from tests.topic_config import configure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -108,7 +108,7 @@ class Ground:
             if new:
                 await client.create_topics(new)
             own = [changelog_name(app_id, table) for table in (SESSIONS_TABLE, TASKS_TABLE)]
-            await client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, CHANGELOG) for name in own])
+            await configure(client, CHANGELOG, *own)
 
     async def clear(self, *beginnings: str) -> None:
         """Delete all topics whose names begin so."""

@@ -30,6 +30,7 @@ from tests.streams.outputs_kit import (
     soon,
     termination,
 )
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from streams.client import Item
@@ -45,7 +46,7 @@ def ours(kafka: KafkaSettings) -> Orchestrator:
 
 async def take(orchestrator: Orchestrator, count: int) -> list[Item]:
     """Take so many items."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         return [await anext(orchestrator) for _ in range(count)]
 
 
@@ -144,7 +145,7 @@ async def test_a_call_that_is_cancelled_leaves_nothing_open(
         with monkeypatch.context() as patched:
             patched.setattr(orchestrator._producer, "send_and_wait", hang)
             waiting = asyncio.ensure_future(anext(orchestrator))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(SOON_SECONDS):
                 await sending.wait()
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -208,7 +209,7 @@ async def test_partitions_are_shared_and_nothing_is_lost(kafka: KafkaSettings) -
         held = await take(first, 3)
         async with ours(kafka) as second:
             works = [asyncio.create_task(work(each)) for each in (first, second)]
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(SOON_SECONDS):
                 while len(second._consumer.assignment()) < 2:  # noqa: ASYNC110 - the group tells nobody
                     await asyncio.sleep(0.1)
                 for item in held:

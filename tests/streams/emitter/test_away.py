@@ -18,6 +18,7 @@ import pytest
 from detectors.state import MAX_SEEN
 from streams.emitter import Emitter, EmitterSettings, Verdict, sending
 from tests.streams.emitter.kit import GatewayStub
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,7 +221,7 @@ def test_the_end_of_a_process_loses_nothing(emitter: Make, gateway: GatewayStub,
     """A process that just ends, or by an error, has sent or kept what it told."""
     gateway.status = status
     ran = run("raise SystemExit(3)", gateway, tmp_path / "spool")
-    said = ran.communicate(timeout=60)[0].split()
+    said = ran.communicate(timeout=SOON_SECONDS)[0].split()
     assert ran.returncode == 3
     gateway.status = 200
     emitter().session("s2", "started")

@@ -15,6 +15,7 @@ from streams.gateway.process import serving
 from streams.gateway.settings import GatewaySettings
 from streams.pages import PageSettings
 from tests.streams.outputs_kit import answers, found, kafka, put, termination
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ async def test_an_agent_is_stopped_through_the_gateway(kafka: KafkaSettings, tmp
         async with AsyncEmitter(settings, on_verdict=hear) as emitter:
             sent = [emitter.tool_call("s1", "Bash", {"command": "ls"}, "a.py"), emitter.session("s1", "turn")]
             await put(kafka, termination(session_id="s1"))
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(SOON_SECONDS):
                 while not stopped.is_set():
                     sent.append(emitter.session("s1", "turn"))
                     await asyncio.sleep(0.1)

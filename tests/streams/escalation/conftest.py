@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
@@ -27,6 +26,7 @@ from streams.ownership import CONDITIONS
 from streams.policy.policy import Policy
 from streams.topics import create_topics, ladders_name, task_events_name
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import SOON_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -134,21 +134,13 @@ class Wire:
         found = [decode(topic, each.value, each.headers) for each in await self.records(topic) if each.value]
         return [record for record in found if isinstance(record, kind)]
 
-    async def until(self, condition: Callable[[], Any], seconds: float = 30.0) -> None:
-        """Wait until an awaitable condition holds, or fail."""
-        deadline = time.monotonic() + seconds
-        while not await condition():
-            if time.monotonic() > deadline:
-                raise AssertionError("the condition did not come about in time")
-            await asyncio.sleep(0.2)
-
-    async def until_outputs(self, kind: type[Record], count: int, seconds: float = 30.0) -> list[Record]:
+    async def until_outputs(self, kind: type[Record], count: int, seconds: float = SOON_SECONDS) -> list[Record]:
         """Wait until there are so many outputs of one kind, and give them."""
 
         async def there() -> bool:
             return len(await self.outputs(kind)) >= count
 
-        await self.until(there, seconds)
+        await until(there, seconds)
         return await self.outputs(kind)
 
 
@@ -205,7 +197,7 @@ class Inside:
 
     async def __aexit__(self, *of_failure: object) -> None:
         self._stop.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(SOON_SECONDS):
             await asyncio.wait({self.work})
         if of_failure[0] is None:
             await self.work

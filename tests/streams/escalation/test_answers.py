@@ -12,6 +12,7 @@ from schemas.events import Control, ToolCall
 from schemas.outputs import Directive, Notification, Termination
 from streams.kafka import producer, running
 from tests.processes import TRACTION, TractionProcess
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ async def test_answers_find_their_way_through_the_worker(wire: Wire, inside: Cal
             async def ended() -> bool:
                 return "ended" in {each.kind for each in await wire.outputs(Notification)}
 
-            await wire.until(ended)
+            await until(ended)
             now += timedelta(minutes=2)
             *_, repeated = await wire.until_outputs(Termination, 3)
             assert (repeated.session_id, repeated.attempt) == ("two", 2)

@@ -22,6 +22,7 @@ from streams.kafka import KafkaSettings, producer, running
 from streams.metric_list import listed
 from streams.topics import task_events_name
 from tests.kit import metrics_on
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.streams.escalation.conftest import Inside, MakeAlert, Process, Wire
 
-END_SECONDS = 5.0
+END_SECONDS = 15.0
 
 MEASURED = {
     *("events_total", "dead_letters_total", "terminations_total", "tasks_total", "flapping_tasks_total"),
@@ -76,7 +77,7 @@ async def test_alerts_become_what_the_policy_says(wire: Wire, alert: MakeAlert, 
             and 'traction_directives_total{action="inject_guidance"} 2.0' in text
         )
 
-    await wire.until(measured)
+    await until(measured)
     assert [line for line in process.errors if termination.termination_id in line], "a termination is logged by its id"
 
 
@@ -132,7 +133,7 @@ async def test_what_cannot_be_read_becomes_a_dead_letter(
         async def dead() -> bool:
             return len(await wire.records(topics.DEAD_LETTERS)) == len(bad) + 3
 
-        await wire.until(dead)
+        await until(dead)
         assert consumer.measured("traction_dead_letters_total", reason="key_mismatch") == 1
     records = await wire.records(topics.DEAD_LETTERS)
     assert {record.key for record in records} == {b"task of s1"}
@@ -155,11 +156,11 @@ async def test_repeated_alerts_are_answered_once(wire: Wire, alert: MakeAlert, i
     async with inside() as first:
         await wire.send([end, end])
         await wire.until_outputs(Termination, 1)
-        await wire.until(lambda: counted(first, 1))
+        await until(lambda: counted(first, 1))
     async with inside() as second:
         await wire.send([end, other, end])
         await wire.until_outputs(Termination, 2)
-        await wire.until(lambda: counted(second, 2))
+        await until(lambda: counted(second, 2))
     assert [each.alert_id for each in await wire.outputs(Termination)] == ["same", "other"]
 
 
@@ -179,7 +180,7 @@ async def test_what_was_done_is_measured(wire: Wire, alert: MakeAlert, inside: C
         async def answered() -> bool:
             return page_of(consumer)["answers_total", "obeyed", "nothing"] == 1
 
-        await wire.until(answered)
+        await until(answered)
         found, alerts, events = page_of(consumer), wire.settings.topic(topics.ALERTS), task_events_name(wire.app_id)
         assert {key: value for key, value in found.items() if key[0] in MEASURED} == {
             ("events_total", alerts, "applied"): 3,
@@ -237,7 +238,7 @@ async def test_the_pages_tell_how_it_is(wire: Wire, alert: MakeAlert, start: Cal
     async def ready() -> bool:
         return (await page(f"{url}/readyz"))[0] == 200
 
-    await wire.until(ready)
+    await until(ready)
     assert (await page(f"{url}/healthz"))[0] == 200
 
     async def caught_up() -> bool:
@@ -249,7 +250,7 @@ async def test_the_pages_tell_how_it_is(wire: Wire, alert: MakeAlert, start: Cal
             and "traction_assigned_partitions 2.0" in text
         )
 
-    await wire.until(caught_up)
+    await until(caught_up)
     text = (await page(f"{url}/metrics"))[1]
     assert 'traction_alerts_read_total{level="warn"} 20.0' in text
     assert "traction_brokers_reachable 1.0" in text

@@ -22,6 +22,7 @@ from streams.topics import create_topics, ladders_name
 from tests.streams.escalation import crash_kit
 from tests.streams.escalation.conftest import SESSION_SECONDS, Inside, Wire, names
 from tests.streams.escalation.crash_kit import NOW, Point
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from schemas.topics import Topic
@@ -88,7 +89,7 @@ async def passed(wire: Wire, now: datetime, consumer: Inside | None = None) -> N
             due = unit.ladders._schedule and unit.ladders._schedule[0][0] <= now.timestamp() * 1000
             return unit.caught_up and unit.alerts.done == unit.alerts.end and not due
 
-        await wire.until(done)
+        await until(done)
 
 
 async def die(wire: Wire, point: Point) -> Any:
@@ -99,7 +100,7 @@ async def die(wire: Wire, point: Point) -> Any:
     process = crash_kit.begin(wire.settings, settings, point)
     try:
         if point.freeze:
-            await wire.until(lambda: frozen(process.pid))
+            await until(lambda: frozen(process.pid))
         else:
             await asyncio.to_thread(process.join, 20)
         await passed(wire, point.now)

@@ -21,6 +21,7 @@ from streams.kafka_broker import KafkaBroker
 from streams.topics import create_topics
 from streams.transaction import PositionMoved
 from tests.streams.escalation.conftest import SESSION_SECONDS, Inside, Wire, names
+from tests.waiting import SOON_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ async def test_a_position_that_moved_by_itself_ends_the_process(
     feed = next(unit.alerts for unit in ownerships.current().values() if unit.alerts.position)
     ownerships.clients()[0].seek(feed.tp, 0)
     with pytest.raises(PositionMoved):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SOON_SECONDS):
             await running.work
 
 
@@ -148,7 +149,7 @@ async def test_what_was_deleted_is_counted_once(
         async def counted() -> bool:
             return second.measured(name) == 3
 
-        await wire.until(counted)
+        await until(counted)
     async with inside() as third:
         await wire.send([alert("a4", session_id="s4", task_id="t")])
         assert {each.alert_id for each in await wire.until_outputs(Directive, 2)} == {"a0", "a4"}
@@ -174,7 +175,7 @@ async def test_the_broker_goes_and_comes_back(
             return await status(f"{url}/readyz") == 503
 
         wire = Wire(settings)
-        await wire.until(away)
+        await until(away)
         assert await status(f"{url}/healthz") == 200
         assert await leaving == 0, "\n".join(leaves.errors)
         broker = KafkaBroker(data=tmp_path / "kafka", port=broker.port)

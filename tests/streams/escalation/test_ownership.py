@@ -14,6 +14,7 @@ from streams.escalation.ownership import Ownerships, PartitionsApart, Place
 from streams.health import Health
 from streams.kafka import KafkaSettings
 from streams.ownership import ASSIGNED, CONDITIONS, TAKEN, Start, start
+from tests.waiting import SOON_SECONDS
 
 TP = TopicPartition("agent.alerts", 0)
 
@@ -78,7 +79,7 @@ async def test_letting_go_shows_as_long_as_it_takes(ownerships: Ownerships) -> N
     assert ownerships.under_way() == {"taking partition 7": 0, "taking partition 8": 0}
     async with units[7].lock:
         going = asyncio.create_task(ownerships.release_all())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SOON_SECONDS):
             while ownerships.under_way() != {"letting go of partitions": 1}:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0)
     await going

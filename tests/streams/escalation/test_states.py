@@ -20,6 +20,7 @@ from streams.escalation.state import LADDER_VERSION
 from streams.kafka import producer, running
 from streams.policy.policy import Policy
 from streams.topics import ladders_name
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,7 @@ async def test_an_unanswered_termination_is_repeated_and_then_a_person_is_told(
         async def told() -> bool:
             return [each.kind for each in await wire.outputs(Notification)] == ["terminate", "unanswered"]
 
-        await wire.until(told)
+        await until(told)
         assert second.measured("traction_terminations_total", attempt="repeated", reason="identical") == 1
         assert second.measured("traction_unanswered_terminations_total") == 1
     terminations = await wire.outputs(Termination)
@@ -89,17 +90,17 @@ async def test_a_cooldown_goes_on_over_a_restart_and_ends(
         async def there() -> bool:
             return [each.action for each in await wire.outputs(Directive)] == list(expected)
 
-        await wire.until(there)
+        await until(there)
 
     async with inside(clock=clock) as first:
         await wire.send([alert("a1"), alert("a2")])
         await actions("inject_guidance", "cooldown")
-        await wire.until(lambda: measured(first, "traction_open_cooldowns", 1))
+        await until(lambda: measured(first, "traction_open_cooldowns", 1))
     async with inside(clock=clock) as second:
         await wire.send([alert("a3"), alert("mark", session_id="s2", task_id=TASK)])
         await actions("inject_guidance", "cooldown", "inject_guidance")
         clock.go(301)
-        await wire.until(lambda: measured(second, "traction_open_cooldowns", 0))
+        await until(lambda: measured(second, "traction_open_cooldowns", 0))
         await wire.send([alert("a4")])
         await actions("inject_guidance", "cooldown", "inject_guidance", "rotate_strategy")
         assert second.measured("traction_timers_fired_total") == 1
@@ -119,7 +120,7 @@ async def test_a_clock_that_is_set_back_delays_no_longer_than_the_time_itself(
     async with inside(clock=clock):
         await wire.until_outputs(Termination, 1)
         clock.go(-86_400)
-        await wire.until(lambda: due_within(wire, clock, 60))
+        await until(lambda: due_within(wire, clock, 60))
         clock.go(61)
         assert [each.attempt for each in await wire.until_outputs(Termination, 2)] == [1, 2]
 
@@ -146,7 +147,7 @@ async def test_answers_that_came_while_nobody_was_there_are_heard_before_what_is
         async def ended() -> bool:
             return [each.kind for each in await wire.outputs(Notification)] == ["terminate", "ended"]
 
-        await wire.until(ended)
+        await until(ended)
         assert second.measured("traction_answers_total", word="obeyed", answered="termination") == 1
     assert len(await wire.outputs(Termination)) == 1
 
@@ -166,11 +167,11 @@ async def test_a_task_that_may_be_tried_again_is_no_longer_listed(
             listed = {task for task, value in entries.items() if value is not None}
             return listed == set(tasks) and (await wire.ladders()).keys() == set(tasks)
 
-        await wire.until(lambda: left("task of s2"))
+        await until(lambda: left("task of s2"))
         await wire.send([said("f", "ended", session="s2")])
         await wire.until_outputs(Notification, 4)
         clock.go(8 * 86_400)
-        await wire.until(left)
+        await until(left)
 
 
 async def test_a_partition_takes_its_ladders_along(wire: Wire, alert: MakeAlert, inside: Callable[..., Inside]) -> None:
@@ -194,10 +195,10 @@ async def test_a_partition_takes_its_ladders_along(wire: Wire, alert: MakeAlert,
                 held = [each.measured("traction_ladders") or 0 for each in (first, second)]
                 return all(held) and sum(held) == len(sessions)
 
-            await wire.until(shared)
+            await until(shared)
             assert (second.measured("traction_restored_records_total") or 0) > 0
             await climbed("inject_guidance", "rotate_strategy")
-        await wire.until(lambda: measured(first, "traction_ladders", len(sessions)))
+        await until(lambda: measured(first, "traction_ladders", len(sessions)))
         await climbed("inject_guidance", "rotate_strategy", "rotate_strategy")
 
 
@@ -237,10 +238,10 @@ async def test_fitness_is_counted_once_over_restarts(
 
     async with inside():
         await wire.send([attempt(1, "failed"), alert("t", level="terminate", agent=agent)])
-        await wire.until(lambda: comes_to(1, 1, 0, 1, 10))
+        await until(lambda: comes_to(1, 1, 0, 1, 10))
     async with inside():
         await wire.send([attempt(2, "success"), attempt(3, "success")])
-        await wire.until(lambda: comes_to(1, 3, 1, 1, 30))
+        await until(lambda: comes_to(1, 3, 1, 1, 30))
 
 
 async def test_another_policy_holds_from_the_next_turn_on(
@@ -252,7 +253,7 @@ async def test_another_policy_holds_from_the_next_turn_on(
         await wire.send([alert("t", level="terminate")])
         await wire.until_outputs(Termination, 1)
         consumer.escalation.replace(Policy(ladder={"answer_seconds": 5.0, "order": ["escalate_human"]}))
-        await wire.until(lambda: due_within(wire, clock, 5))
+        await until(lambda: due_within(wire, clock, 5))
         clock.go(6)
         await wire.until_outputs(Termination, 2)
         await wire.send([alert("w", session_id="s2")])
@@ -276,10 +277,10 @@ async def test_the_policy_file_is_followed(
 
     file.write_text('[sinks.log]\ntype = "pigeon"\n')
     process.send(signal.SIGHUP)
-    await wire.until(lambda: logged("the one before it stays"))
+    await until(lambda: logged("the one before it stays"))
     file.write_text(good)
     process.send(signal.SIGHUP)
-    await wire.until(lambda: logged("the policy is in force"))
+    await until(lambda: logged("the policy is in force"))
     await wire.send([alert("b", session_id="s2")])
     directives = await wire.until_outputs(Directive, 2)
     assert {each.session_id: each.action for each in directives} == {"s1": "cooldown", "s2": "escalate_human"}
@@ -287,5 +288,5 @@ async def test_the_policy_file_is_followed(
     async def told() -> bool:
         return out.exists() and "escalate_human" in await asyncio.to_thread(out.read_text)
 
-    await wire.until(told)
+    await until(told)
     assert await process.end() == 0, process.log

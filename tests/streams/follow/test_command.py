@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from streams.cli import traction
 from streams.follow import Notes
-from tests.kit import until
 from tests.processes import TRACTION, TractionProcess
 from tests.streams.follow.kit import answers, asks, call
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -150,11 +150,3 @@ async def published(wire: Wire, topic: Topic) -> list[Any]:
         check_key(topic, event, record.key)
         found.append(event)
     return found
-
-
-async def until(condition: Callable[[], Any], seconds: float = 30.0) -> None:
-    """Wait until something holds, or fail."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come about in time"
-        await asyncio.sleep(0.02)

@@ -16,10 +16,10 @@ from streams.health import Health
 from streams.kafka import KafkaSettings, admin, consumer, producer, running
 from streams.ownership import CONDITIONS
 from streams.topics import create_topics
-from tests.kit import until
 from tests.streams.gateway.test_otlp import tool
 from tests.streams.otlp.otlp_kit import traces_protobuf
 from tests.streams.outputs_kit import make
+from tests.waiting import until
 
 if TYPE_CHECKING:
     import pytest

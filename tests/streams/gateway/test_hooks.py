@@ -12,9 +12,10 @@ from detectors.denial import own_denial
 from schemas import topics
 from streams.hooks import Observed, read
 from streams.kafka import KafkaSettings
-from tests.streams.gateway.conftest import Client, Opening, Since, published, until
+from tests.streams.gateway.conftest import Client, Opening, Since, published
 from tests.streams.gateway.test_events import CALLS, NDJSON, call
 from tests.streams.outputs_kit import directive, put, soon, termination
+from tests.waiting import until
 
 HOOK = "/v1/hooks/claude-code"
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
 from schemas import topics
 from streams.kafka import KafkaSettings, admin, running
-from tests.streams.gateway.conftest import Client, Opening, Since, published, until
+from tests.streams.gateway.conftest import Client, Opening, Since, published
 from tests.streams.gateway.test_events import CALLS, call
 from tests.streams.outputs_kit import put, soon, termination
+from tests.topic_config import configure
+from tests.waiting import until
 
 
 async def test_larger_than_brokers_take(client: Client, kafka: KafkaSettings, wire: Since) -> None:
@@ -17,7 +18,7 @@ async def test_larger_than_brokers_take(client: Client, kafka: KafkaSettings, wi
     topic = kafka.topic(topics.FIX_ATTEMPTS)
     attempt = {**call(0), "attempt_id": "a", "outcome": "failed"}
     async with running(admin(kafka), kafka) as brokers:
-        await brokers.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": "20000"})])
+        await configure(brokers, {"max.message.bytes": "20000"}, topic)
     large = {**attempt, "event_id": "large", "approach": "x" * 60_000}
     path = "/v1/events/fix-attempts"
     for number in range(3):

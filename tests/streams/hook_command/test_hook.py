@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +18,7 @@ import streams.hook_command as command
 from streams.hook_command.exchange import Gateway, post
 from streams.hooks import AGENTS, MAX_PAYLOAD_BYTES
 from tests.streams.hook_command.conftest import DENIAL, HOOK, PAYLOAD
+from tests.waiting import SOON_SECONDS, wait_until
 
 QUIET = (0, b"", b"")
 
@@ -26,14 +26,6 @@ QUIET = (0, b"", b"")
 def told(done: subprocess.CompletedProcess[bytes]) -> tuple[int, bytes, bytes]:
     """Give what an agent sees of it."""
     return done.returncode, done.stdout, done.stderr
-
-
-def until(condition, seconds: float = 30.0) -> None:
-    """Wait for what another process does."""
-    ended = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ended
-        time.sleep(0.01)
 
 
 def test_the_answer_is_printed_and_nothing_else(gateway, hook):
@@ -326,7 +318,7 @@ def test_what_was_kept_is_sent_by_a_later_hook(gateway, hook, nowhere):
     kept = hook.lines()
     assert len(kept) == 3
     assert told(hook.run("codex", "--gateway", gateway.url)) == QUIET
-    until(lambda: len(gateway.kept()) == 3 and hook.lines() == [])
+    wait_until(lambda: len(gateway.kept()) == 3 and hook.lines() == [])
     assert gateway.kept() == kept
 
 
@@ -348,10 +340,10 @@ def test_the_agent_does_not_wait_while_the_rest_is_sent(gateway, hook, nowhere):
     gate.clear()
     gateway.wait = OnlyHooks()
     assert told(hook.run("codex", "--gateway", gateway.url)) == QUIET
-    until(lambda: any(path == "/v1/hooks" for path, _, _ in gateway.asked))
+    wait_until(lambda: any(path == "/v1/hooks" for path, _, _ in gateway.asked))
     assert len(hook.lines()) == 1
     gate.set()
-    until(lambda: hook.lines() == [])
+    wait_until(lambda: hook.lines() == [])
 
 
 def test_flush_says_what_it_did(gateway, hook, nowhere):
@@ -422,7 +414,7 @@ def test_a_closed_output_is_no_error(gateway, hook):
         env=hook.environment(),
     ) as process:
         os.close(writing)
-        _, errors = process.communicate(json.dumps(PAYLOAD).encode(), timeout=60)
+        _, errors = process.communicate(json.dumps(PAYLOAD).encode(), timeout=SOON_SECONDS)
     assert (process.returncode, errors) == (0, b"")
 
 

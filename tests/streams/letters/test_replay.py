@@ -179,7 +179,7 @@ async def test_nothing_is_lost_or_doubled_by_dying(kafka: KafkaSettings) -> None
     for when, code in (("before", -9), ("after", -9), ("interrupted", 130), ("", 0)):
         process = TractionProcess(*((sys.executable, "-c", DYING, when) if when else (TRACTION,)), *words)
         try:
-            assert await process.exit(60) == code, process.log
+            assert await process.exit() == code, process.log
         finally:
             process.kill()
         assert "Traceback" not in process.log

@@ -16,7 +16,7 @@ from streams.policy import watch as module
 from streams.policy.load import InvalidPolicy
 from streams.policy.metrics import PolicyMetrics
 from streams.policy.watch import PolicyWatch
-from tests.kit import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import random
 import ssl
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from schemas.outputs import Notification, Report
 from streams.kafka import KafkaSettings
 from streams.sinks.delivery import Timing
 from streams.topics import create_topics
+from tests.waiting import SOON_SECONDS, until
 
 HERE = Path(__file__).parent
 ISSUED = datetime(2026, 11, 30, 9, 15, 41, tzinfo=UTC)
@@ -154,17 +154,9 @@ class Receiver:
         """Count the requests by their idempotency key."""
         return Counter(each.headers.get(header, "") for each in self.received)
 
-    async def until(self, count: int, seconds: float = 20.0) -> None:
+    async def until(self, count: int, seconds: float = SOON_SECONDS) -> None:
         """Wait until so many requests have come."""
         await until(lambda: len(self.received) >= count, seconds)
-
-
-async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
-    """Wait until a condition holds, or fail."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come about in time"
-        await asyncio.sleep(0.02)
 
 
 def status(code: int, text: str = "", **headers: str) -> Reply:

@@ -17,8 +17,9 @@ from schemas import topics
 from streams.coordinator import StableOffsetFetch
 from streams.kafka import KafkaSettings, admin, consumer, running
 from streams.sinks.runner import NEW_SINK_MS
-from tests.streams.sinks.conftest import PARTITIONS, MakeNotification, Receiver, status, until
+from tests.streams.sinks.conftest import PARTITIONS, MakeNotification, Receiver, status
 from tests.streams.sinks.test_run import Bench, hooks, ids
+from tests.waiting import SOON_SECONDS, until
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ async def test_a_late_commit_takes_nothing_back(
     receiver.handler = answer
     await bench.send(notification("n0"), notification("n1"), notification("n2"))
     async with bench.at_work(hooks(receiver.url)) as sinks:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SOON_SECONDS):
             await held.wait()
         runner, _ = sinks._running["hooks"]
         tried.append(runner._current)

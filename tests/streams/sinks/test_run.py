@@ -37,9 +37,9 @@ from tests.streams.sinks.conftest import (
     hang,
     reset,
     status,
-    until,
 )
 from tests.streams.sinks.process import SESSION_TIMEOUT_MS
+from tests.waiting import SOON_SECONDS, until
 
 KEY = b"SHOP-412"
 SECRET = "T0ps3cret"  # noqa: S105 - opens nothing
@@ -96,7 +96,7 @@ class Bench:
         found: list[ConsumerRecord] = []
         client = consumer(self.kafka)
         client.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
-        async with running(client, self.kafka), asyncio.timeout(20):
+        async with running(client, self.kafka), asyncio.timeout(SOON_SECONDS):
             while len(found) < count:
                 for records in (await client.getmany(timeout_ms=200)).values():
                     found += records
@@ -434,13 +434,13 @@ async def test_a_killed_process_repeats_the_one_under_way_at_most(
         return await asyncio.create_subprocess_exec(sys.executable, str(script), *arguments, cwd=root)
 
     first = await process()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         await held.wait()
     second = await process()
     first.kill()
     await first.wait()
     try:
-        await receiver.until(13, 30)
+        await receiver.until(13)
     finally:
         second.kill()
         await second.wait()

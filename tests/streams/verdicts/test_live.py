@@ -16,6 +16,7 @@ from streams.verdicts import GO_ON
 from streams.verdicts.live import LiveVerdicts
 from tests.streams.outputs_kit import PARTITIONS, answers, directive, put, put_raw, soon, termination
 from tests.streams.verdicts.kit import BEGIN, call, ended, key, said
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,7 @@ def follow(kafka: KafkaSettings, actor: str = "traction") -> LiveVerdicts:
 
 async def until(live: LiveVerdicts, session: str, wanted: Callable[[Verdict], bool]) -> Verdict:
     """Wait for a verdict."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         while not wanted(found := live.verdict(session)):  # noqa: ASYNC110 - topics tell nobody
             await asyncio.sleep(0.02)
     return found
@@ -184,7 +185,7 @@ async def test_partitions_that_are_added_are_followed(kafka: KafkaSettings, monk
 
 
 async def _eventually(condition: Callable[[], bool], client: AIOKafkaProducer | None = None) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         while not condition():
             if client is not None:
                 await client.client.fetch_all_metadata()

@@ -14,6 +14,7 @@ from streams.verdicts import live as module
 from streams.verdicts.live import LiveVerdicts
 from streams.verdicts.watch import VERDICTS, VerdictsWatch
 from tests.streams.outputs_kit import put, termination
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ STALL = 1.0
 
 async def eventually(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         while not condition():  # noqa: ASYNC110 - health tells nobody
             await asyncio.sleep(0.02)
 

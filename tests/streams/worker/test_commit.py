@@ -18,8 +18,9 @@ from streams.worker.judge import Detection
 from streams.worker.live import SESSIONS, LiveTable
 from streams.worker.settings import WorkerSettings
 from streams.worker.states import MemoryStates
-from tests.kit import Wire, tool_call, until
+from tests.kit import Wire, tool_call
 from tests.streams.worker.conftest import Bench
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from schemas.events import SessionInput

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from streams.worker.faults import EXIT_LOST
+from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,7 @@ def abandoned() -> Iterator[subprocess.Popen[str]]:
 
 def test_abandoning_waits_for_nothing(abandoned: subprocess.Popen[str]) -> None:
     """The process ends though a thread runs, with its code, what it had printed, and why."""
-    out, err = abandoned.communicate(timeout=30)
+    out, err = abandoned.communicate(timeout=SOON_SECONDS)
     assert (abandoned.returncode, out) == (EXIT_LOST, "told")
     assert "why" in err
 
