@@ -279,8 +279,7 @@ class Cluster:
 
     def _port(self) -> int:
         """Pick a port that nothing of this cluster has: none is bound until its broker starts."""
-        while (port := pick_port(HOST)) in self._ports:
-            pass
+        port = pick_port(HOST, given=self._ports)
         self._ports.add(port)
         return port
 

@@ -8,12 +8,16 @@ import random
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
 from streams.kafka_broker.errors import BrokerError
 from streams.kafka_broker.patience import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 PICKED_PORTS = (20000, 29999)
 """Below the ports for outgoing connections of Linux (32768), macOS and Windows (49152)."""
@@ -85,16 +89,17 @@ def is_free(host: str, port: int) -> bool:
         return False
 
 
-def pick_port(host: str, preferred: int | None = None) -> int:
+def pick_port(host: str, preferred: int | None = None, *, given: Collection[int] = ()) -> int:
     """Pick a free port below those that systems give to outgoing connections, which could take it at any time.
 
     Args:
         host: the address to be free on.
         preferred: the port to take if it is free.
+        given: ports that are not free any more, though nobody listens there yet.
     """
     if preferred is not None and eventually(lambda: is_free(host, preferred)):
         return preferred
-    while not is_free(host, port := random.randint(*PICKED_PORTS)):  # noqa: S311 - not a secret
+    while (port := random.randint(*PICKED_PORTS)) in given or not is_free(host, port):  # noqa: S311 - not a secret
         pass
     return port
 

@@ -163,7 +163,7 @@ class KafkaBroker:
         for attempt in range(1, PORT_TRIES + 1):
             if self._picks:
                 self.port = pick_port(self.host, directory.last_port if attempt == 1 else None)
-            controller_port = pick_port(CONTROLLER_HOST)
+            controller_port = pick_port(CONTROLLER_HOST, given=(self.port,))
             try:
                 self._launch(directory, command, controller_port)
             except PortTakenError as problem:

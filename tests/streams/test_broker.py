@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,9 +19,10 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError
 from aiokafka.structs import TopicPartition
 
-from streams.kafka_broker import BrokerError, KafkaBroker
+from streams.kafka_broker import BrokerError, KafkaBroker, ports
 from streams.kafka_broker.directory import EPHEMERAL_LOCK, EPHEMERAL_PREFIX, STALE_AFTER, sweep
 from streams.kafka_broker.jars import Jar, class_path, default_cache, digest, fetch, read_lock
+from streams.kafka_broker.ports import pick_port
 from tests.waiting import SOON_SECONDS
 
 if TYPE_CHECKING:
@@ -192,6 +194,18 @@ def test_port_taken_while_java_starts_says_the_same(monkeypatch: pytest.MonkeyPa
         port = other.getsockname()[1]
         with pytest.raises(BrokerError, match=rf"^port {port} on 127.0.0.1 is taken; "):
             KafkaBroker(port=port).start()
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_controller_has_another_port(monkeypatch: pytest.MonkeyPatch, *, asked: bool) -> None:
+    """Whether the clients' port is asked for or picked, chance does not give it to the controller as well."""
+    one = pick_port("127.0.0.1")
+    other = pick_port("127.0.0.1", given=(one,))
+    chances = iter([one, other] if asked else [one, one, other])
+    monkeypatch.setattr(ports, "random", SimpleNamespace(randint=lambda *_: next(chances)))
+    with KafkaBroker(port=one if asked else 0) as broker:
+        assert broker.port == one
+    assert next(chances, None) is None
 
 
 def test_second_broker_on_the_same_data_says_so(run: Callable[..., Command], tmp_path: Path) -> None:
