@@ -16,7 +16,7 @@ from streams.gateway.bridge import BridgeSettings
 from streams.gateway.bridge_process import serve_bridge
 from streams.kafka import KafkaUnavailable, unavailable
 from streams.otlp import Encoding, InvalidRequest
-from streams.pages import PageError
+from streams.page_settings import PageError
 from streams.privacy import Level
 from streams.topics import DEFAULT_APP_ID, TopicsError, bridge_group
 from streams.transaction import PositionMoved
@@ -24,7 +24,7 @@ from streams.worker.faults import EXIT_LOST
 
 if TYPE_CHECKING:
     from streams.kafka import KafkaSettings
-    from streams.pages import PageSettings
+    from streams.page_settings import PageSettings
 
 DEFAULT_PORT = 9403
 

@@ -18,7 +18,7 @@ from streams.escalation.ownership import PartitionsApart
 from streams.escalation.process import serve
 from streams.escalation.restore import UnreadableLadder
 from streams.kafka import KafkaUnavailable, unavailable
-from streams.pages import PageError
+from streams.page_settings import PageError
 from streams.sinks.errors import InvalidSinks
 from streams.topics import DEFAULT_APP_ID, TopicsError, default_group
 from streams.transaction import PositionMoved
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from streams.kafka import KafkaSettings
-    from streams.pages import PageSettings
+    from streams.page_settings import PageSettings
 
 DEFAULT_PORT = 9402
 

@@ -13,14 +13,14 @@ from streams.cli.output import announce
 from streams.gateway.process import serve
 from streams.gateway.settings import MAX_BODY_BYTES, MEBIBYTE, GatewaySettings
 from streams.kafka import KafkaUnavailable, unavailable
-from streams.pages import PageError
+from streams.page_settings import PageError
 from streams.privacy import Level
 from streams.reading import TooSlow
 from streams.topics import TopicsError
 
 if TYPE_CHECKING:
     from streams.kafka import KafkaSettings
-    from streams.pages import PageSettings
+    from streams.page_settings import PageSettings
 
 DEFAULT_PORT = 8321
 DEFAULTS = GatewaySettings()

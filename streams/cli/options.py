@@ -26,7 +26,7 @@ from streams.escalation.text import line
 from streams.health import STALL_BOUNDS, STALL_SECONDS
 from streams.kafka import DEFAULT_BOOTSTRAP, KafkaSettings, SaslMechanism, SecurityProtocol
 from streams.masking import MaskingFormatter
-from streams.pages import PageSettings
+from streams.page_settings import PageSettings
 from streams.policy.load import InvalidPolicy, UnreadablePolicy, read_policy
 from streams.policy.policy import Policy
 from streams.tokens import url_problem

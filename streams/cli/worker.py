@@ -23,7 +23,7 @@ from streams.cli.options import (
 from streams.cli.output import announce
 from streams.config import Config
 from streams.kafka import KafkaSettings, KafkaUnavailable, unavailable
-from streams.pages import PageError, PageSettings
+from streams.page_settings import PageError, PageSettings
 from streams.topics import DEFAULT_APP_ID, TopicsError
 from streams.worker.faults import EXIT_GAP, EXIT_LOST
 from streams.worker.run import run

@@ -23,7 +23,7 @@ from streams.escalation.metrics import EscalationMetrics
 from streams.expiry import watch_certificates
 from streams.health import Health
 from streams.ownership import CONDITIONS
-from streams.pages import Pages, PageSettings
+from streams.pages import Pages
 from streams.policy.load import InvalidPolicy
 from streams.policy.metrics import PolicyMetrics
 from streams.policy.watch import PolicyWatch
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from streams.kafka import KafkaSettings
+    from streams.page_settings import PageSettings
     from streams.policy.policy import Policy
 
 logger = logging.getLogger(__name__)

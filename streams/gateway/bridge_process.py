@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from streams.gateway.bridge import BridgeSettings
     from streams.kafka import KafkaSettings
-    from streams.pages import PageSettings
+    from streams.page_settings import PageSettings
 
 logger = logging.getLogger(__name__)
 

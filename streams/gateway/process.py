@@ -23,7 +23,7 @@ from streams.gateway.refused import away, told
 from streams.gateway.sender import BROKER, Sender
 from streams.health import Health
 from streams.page_server import Bounds
-from streams.pages import LOCAL_NAMES, Pages, PageSettings
+from streams.pages import LOCAL_NAMES, Pages
 from streams.topics import check_topics
 from streams.verdicts.live import LiveVerdicts
 from streams.verdicts.watch import VERDICTS, VerdictsWatch
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from streams.gateway.settings import GatewaySettings
     from streams.kafka import KafkaSettings
+    from streams.page_settings import PageSettings
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from streams.pages import check_token
+from streams.page_settings import check_token
 
 if TYPE_CHECKING:
     from streams.privacy import Level

@@ -38,7 +38,7 @@ from streams.worker.watch import CONDITIONS, Watch, progress, under_way
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streams.pages import PageSettings
+    from streams.page_settings import PageSettings
     from streams.worker.app import Worker
     from streams.worker.settings import WorkerSettings
 

@@ -398,6 +398,17 @@ def test_help_imports_no_command() -> None:
     assert not {"faust", "aiokafka", "aiohttp"} & set(json.loads(done.stderr.replace("'", '"')))
 
 
+def test_commands_that_look_load_no_http() -> None:
+    """Who serves nothing and sends nothing over HTTP starts without what that takes."""
+    rest = set(cli.COMMANDS) - {"worker", "escalate", "ingest", "bridge", "follow", "policy", "sinks", "metrics"}
+    modules = sorted(cli.COMMANDS[name].target.partition(":")[0] for name in rest)
+    code = (
+        f"import sys, importlib\nfor name in {modules}: importlib.import_module(name)\nprint('aiohttp' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert (len(modules), done.stdout) == (len(rest), "False\n")
+
+
 def test_unknown_command_is_wrong_use() -> None:
     """A command that does not exist ends with 2 and is named."""
     done = subprocess.run([*COMMAND, "wrker"], capture_output=True, text=True, timeout=30, check=False)

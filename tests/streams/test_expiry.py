@@ -18,7 +18,8 @@ from streams.expiry import expiry, watch_certificates
 from streams.health import Health
 from streams.kafka import KafkaSettings
 from streams.metrics import ProcessMetrics
-from streams.pages import Pages, PageSettings
+from streams.page_settings import PageSettings
+from streams.pages import Pages
 
 if TYPE_CHECKING:
     from pathlib import Path

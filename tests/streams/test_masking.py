@@ -28,7 +28,7 @@ from streams import masking
 from streams.cli.options import PlainFormatter
 from streams.kafka import KafkaSettings, consumer, producer, running
 from streams.masking import KEPT, LEAST_PART, MASK, hide, masked
-from streams.pages import PageSettings
+from streams.page_settings import PageSettings
 from streams.sinks.run import make
 from streams.sinks.secrets import Secret
 from streams.sinks.settings import read_sinks

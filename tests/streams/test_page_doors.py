@@ -25,7 +25,8 @@ from prometheus_client import CollectorRegistry, Counter
 from streams.certificate import Certificate, InvalidCertificate
 from streams.health import Health
 from streams.page_server import MAX_FIELD_BYTES, MAX_FIELDS, MAX_LINE_BYTES, Bounds, Handler, answer
-from streams.pages import MAX_TOKEN_CHARS, PageError, Pages, PageSettings
+from streams.page_settings import MAX_TOKEN_CHARS, PageError, PageSettings
+from streams.pages import Pages
 
 TOKEN = "s3cret-of-the-pages"  # noqa: S105 - of these tests
 ANYWHERE = "0.0.0.0"  # noqa: S104 - what these tests are about

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter
 
 from streams.health import STALL_BOUNDS, Health
-from streams.pages import PageError, Pages, PageSettings
+from streams.page_settings import PageError, PageSettings
+from streams.pages import Pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import uvloop
 
 import streams.worker.run
 from streams.kafka import KafkaSettings
-from streams.pages import PageSettings
+from streams.page_settings import PageSettings
 from streams.worker.app import build
 from streams.worker.judge import Detection
 from streams.worker.settings import WorkerSettings

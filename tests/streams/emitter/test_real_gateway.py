@@ -13,7 +13,7 @@ from streams.adapters.watch import EmitterWatch, Enforcer
 from streams.emitter import AsyncEmitter, EmitterSettings
 from streams.gateway.process import serving
 from streams.gateway.settings import GatewaySettings
-from streams.pages import PageSettings
+from streams.page_settings import PageSettings
 from tests.streams.outputs_kit import answers, found, kafka, put, termination
 from tests.waiting import SOON_SECONDS
 

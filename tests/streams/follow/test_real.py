@@ -10,7 +10,7 @@ from streams.emitter.settings import EmitterSettings
 from streams.follow.sinks import GatewaySink, kafka_sink
 from streams.gateway.process import serving
 from streams.gateway.settings import GatewaySettings
-from streams.pages import PageSettings
+from streams.page_settings import PageSettings
 from tests.streams.follow.kit import asks, call, name
 from tests.streams.outputs_kit import found, kafka
 

@@ -22,7 +22,7 @@ from schemas.topics import Topic
 from streams.gateway.process import Serving, serving
 from streams.gateway.settings import GatewaySettings
 from streams.kafka import KafkaSettings
-from streams.pages import PageSettings
+from streams.page_settings import PageSettings
 from streams.topics import create_topics
 from tests.streams.escalation.conftest import Wire
 

@@ -17,7 +17,7 @@ from streams.expiry import expiry
 from streams.gateway import gateway, hooks, items
 from streams.gateway.refused import too_large
 from streams.gateway.settings import LEAST_TOKEN_CHARS, MAX_BODY_BYTES, GatewaySettings
-from streams.pages import PageSettings
+from streams.page_settings import PageSettings
 from tests.streams.gateway.conftest import Client, Opening, Since, published
 from tests.streams.gateway.test_events import CALLS, NDJSON, call
 from tests.waiting import until
