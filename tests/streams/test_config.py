@@ -402,8 +402,8 @@ def test_commands_that_look_load_no_http() -> None:
     """Who serves nothing and sends nothing over HTTP starts without what that takes."""
     rest = set(cli.COMMANDS) - {"worker", "escalate", "ingest", "bridge", "follow", "policy", "sinks", "metrics"}
     modules = sorted(cli.COMMANDS[name].target.partition(":")[0] for name in rest)
-    code = f"import sys, importlib\nfor each in {modules}: importlib.import_module(each)\nprint('aiohttp' in sys.modules)"
-        f"import sys, importlib\nfor name in {modules}: importlib.import_module(name)\nprint('aiohttp' in sys.modules)"
+    code = (
+        f"import importlib, sys\nfor each in {modules}: importlib.import_module(each)\nprint('aiohttp' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert (len(modules), done.stdout) == (len(rest), "False\n")
