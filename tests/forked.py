@@ -13,12 +13,11 @@ import sys
 import threading
 from typing import TYPE_CHECKING, TextIO
 
+from tests.waiting import SOON_SECONDS
 from tests.zygote import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-START_SECONDS = 60.0
 
 
 class Forked:
@@ -92,14 +91,14 @@ class Nursery:
         with self._starting:
             self._wanted = command, stdout, stderr
             socket.send_fds(self._control, [message], [write for _, write in ends])
-            found = self._begun.get(timeout=START_SECONDS)
+            found = self._begun.get(timeout=SOON_SECONDS)
         for _, write in ends:
             os.close(write)
         return found
 
     def _end(self) -> None:
         self._control.shutdown(socket.SHUT_RDWR)
-        self._zygote.wait(START_SECONDS)
+        self._zygote.wait(SOON_SECONDS)
 
     def _hear(self) -> None:
         while message := self._control.recv(MAX_MESSAGE_BYTES):
