@@ -71,7 +71,7 @@ async def test_a_broker_that_restarts(wire: Wire, broker: KafkaBroker, start: Ca
         return (await worker.metrics())["traction_brokers_reachable",] == 0
 
     await until(noticed)
-    assert await worker.end() == 0
+    assert await worker.end(seconds=20) == 0
     assert "Traceback" not in worker.log
 
 
@@ -92,10 +92,10 @@ async def test_brokers_away_for_too_long(wire: Wire, broker: KafkaBroker, start:
         os.kill(broker.pid, signal.SIGSTOP)
         began = time.monotonic()
         if flags:
-            assert await worker.exit() == EXIT_LOST
+            assert await worker.exit(30) == EXIT_LOST
             assert "Are the brokers reachable" in worker.log
         else:
-            assert await worker.end() == 0
+            assert await worker.end(seconds=20) == 0
             assert time.monotonic() - began < 10
             assert "the brokers do not answer; leaving without them" in worker.log
         os.kill(broker.pid, signal.SIGCONT)
